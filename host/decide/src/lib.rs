@@ -1,0 +1,4 @@
+//! The pure decision core of Seqgate.
+
+pub mod ids;
+pub mod rules;

@@ -1,0 +1,1 @@
+//! Seqgate's host.
