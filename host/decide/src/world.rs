@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::event::Event;
 use crate::ids::{Digest, EntityId, EventKey, Position, Ref};
-use crate::rules::Dependency;
+use crate::rules::{Dependency, Reason};
 use crate::verdict::{DeferReason, Verdict};
 
 /// One entity with all that stands around it. An absent one has `row_version` 0 and nothing else.
@@ -151,6 +151,8 @@ pub struct DeadEntry {
     pub blocks: bool,
     /// Illegal, malformed or fault.
     pub class: Verdict,
+    /// Code and text of the last refusal.
+    pub reason: Reason,
     /// The event, where the envelope could be read.
     pub event: Option<Arc<Event>>,
     /// Where it was first received.
@@ -183,17 +185,19 @@ pub struct InboxEntry {
     pub value_digest: Digest,
     /// Its verdict now.
     pub verdict: Verdict,
-    /// Where it was first received.
-    pub first: Position,
+    /// Where it was first received; `None` for an event that a person put in another's place.
+    pub first: Option<Position>,
 }
 
 /// The content of the history row that consumed a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consumed {
     /// By bytes.
     pub digest: Digest,
     /// By value.
     pub value_digest: Digest,
+    /// The CloudEvents source that wrote it.
+    pub source: Arc<str>,
 }
 
 /// Who took an idempotency key.

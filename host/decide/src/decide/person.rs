@@ -1,0 +1,348 @@
+//! What people decide about dead letters, waiting events and conflicts (R5). Each is on record, with who and why.
+
+use std::sync::Arc;
+
+use crate::envelope::Decoded;
+use crate::event::Event;
+use crate::ids::{EntityId, Position, Ref};
+use crate::machine::Machines;
+use crate::rules::Reason;
+use crate::setup::Ordering;
+use crate::verdict::Verdict;
+use crate::world::{DeadEntry, DeadKind, World};
+use crate::writes::{
+    Actor, AlarmKind, AlarmWrite, AuditRow, Cause, ConflictWrite, DeadStatus, DeadUpdate, DeadWrite, Writes,
+};
+
+use super::desk::Desk;
+use super::judge::{self, Judgement};
+use super::settle::{self, Stand};
+use super::{
+    Action, DeadTarget, Decision, OpenConflict, Outcome, Undecided, arrive, ask, refuse, refused, release, timer,
+};
+
+pub(super) fn decide(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    action: &Action,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    let (mut decision, subject) = match action {
+        Action::Redrive(target) => (redrive(world, machines, by, target, now)?, subject(target)),
+        Action::Skip(target) => (skip(world, machines, by, target, now)?, subject(target)),
+        Action::Compensate(target) => (compensate(world, machines, by, target, now)?, subject(target)),
+        Action::Replace(target, event) => (replace(world, machines, by, target, event, now)?, subject(target)),
+        Action::DismissWaiting(entity, id) => {
+            (dismiss_waiting(world, machines, by, entity, *id, now)?, format!("{id} of {entity}"))
+        }
+        Action::DismissConflict(conflict) => {
+            let subject = format!("{} of {}", conflict.id, conflict.event.entity);
+            (dismiss_conflict(world, machines, by, conflict, now)?, subject)
+        }
+    };
+    let outcome = match decision.outcome.reason() {
+        Some(reason) => format!("{} ({reason})", decision.outcome.verdict),
+        None => decision.outcome.verdict.to_string(),
+    };
+    decision.writes.audit.push(AuditRow { at: now, by: by.clone(), action: action.name().into(), subject, outcome });
+    Ok(decision)
+}
+
+fn subject(target: &DeadTarget) -> String {
+    match &target.entity {
+        Some(entity) => format!("{} of {entity}", target.id),
+        None => target.id.to_string(),
+    }
+}
+
+fn open<'a>(
+    world: &'a World,
+    machines: &'a mut Machines,
+    by: &Actor,
+    entity: &EntityId,
+    now: i64,
+) -> Result<Desk<'a>, Undecided> {
+    let mut desk = Desk::open(world, machines, entity, now)?;
+    desk.by = Some(by.clone());
+    Ok(desk)
+}
+
+/// The open dead letter of an entity that a person means.
+fn find(desk: &Desk<'_>, id: Ref) -> Result<DeadEntry, Undecided> {
+    match desk.entity.dead.iter().find(|d| d.id == id) {
+        Some(entry) => Ok(entry.clone()),
+        None => {
+            refused("not-open", format!("the dead letter {id} is not open; `dead-letter list` shows those that are"))
+        }
+    }
+}
+
+fn closing(by: &Actor, status: DeadStatus, now: i64) -> DeadUpdate {
+    DeadUpdate { status: Some(status), by: Some(by.clone()), at: now, ..DeadUpdate::default() }
+}
+
+fn redrive(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    target: &DeadTarget,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    if let Some((position, decoded)) = &target.envelope {
+        return redrive_envelope(world, machines, by, target, position, decoded, now);
+    }
+    let Some(entity) = &target.entity else { return refused("no-entity", "this dead letter names no entity") };
+    let mut desk = open(world, machines, by, entity, now)?;
+    let entry = find(&desk, target.id)?;
+    let outcome = match (entry.kind, &entry.event, &entry.timer) {
+        (DeadKind::Event, Some(event), _) => {
+            let event = event.clone();
+            let judgement = judge::tail(&mut desk, &event, &[], false)?;
+            settle::settle(&mut desk, &event, Stand::Dead(entry), judgement)?
+        }
+        (DeadKind::Timer, _, Some((name, due))) => match timer::refire(&mut desk, name, *due) {
+            Ok(outcome) => {
+                desk.close_dead(entry.id, closing(by, DeadStatus::Redriven, now));
+                outcome
+            }
+            Err(reason) => failed_again(&mut desk, &entry, reason),
+        },
+        (DeadKind::Migration, ..) => match timer::rewrite(&mut desk) {
+            Ok(()) => {
+                desk.close_dead(entry.id, closing(by, DeadStatus::Redriven, now));
+                Outcome::plain(Verdict::Applied)
+            }
+            Err(fault) => failed_again(&mut desk, &entry, Reason { code: fault.code, message: fault.message }),
+        },
+        _ => return refused("no-event", "this dead letter holds nothing that could be decided again"),
+    };
+    release::after(&mut desk)?;
+    Ok(desk.close(outcome))
+}
+
+fn failed_again(desk: &mut Desk<'_>, entry: &DeadEntry, reason: Reason) -> Outcome {
+    let attempts = entry.attempts + 1;
+    if let Some(open) = desk.entity.dead.iter_mut().find(|d| d.id == entry.id) {
+        open.attempts = attempts;
+    }
+    desk.dirty = true;
+    let refusal = Some((Verdict::Fault, reason.code.clone(), reason.message.clone()));
+    let at = desk.now;
+    desk.amend_dead(entry.id, DeadUpdate { refusal, attempts: Some(attempts), at, ..DeadUpdate::default() });
+    Outcome::coded(Verdict::Fault, reason.code, reason.message)
+}
+
+fn redrive_envelope(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    target: &DeadTarget,
+    position: &Position,
+    decoded: &Decoded,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    let event = match decoded {
+        Decoded::Event(event) => event.clone(),
+        Decoded::Malformed(malformed) => {
+            return refused("still-malformed", format!("its bytes cannot be read yet: {}", malformed.reason.message));
+        }
+    };
+    let mut desk = open(world, machines, by, &event.entity, now)?;
+    desk.close_dead(target.id, closing(by, DeadStatus::Redriven, now));
+    let outcome = arrive::deliver(&mut desk, &event, position, Some(Verdict::Malformed))?;
+    release::after(&mut desk)?;
+    Ok(desk.close(outcome))
+}
+
+fn skip(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    target: &DeadTarget,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    let outcome = Outcome::coded(Verdict::Skipped, "by-hand", by.reason.clone());
+    let holder = match (&target.entity, &target.envelope) {
+        (Some(entity), None) => Some(entity),
+        // A malformed envelope stands in its entity's way only where events carry no versions.
+        (Some(entity), Some(_)) => {
+            Some(entity).filter(|id| world.get(id).is_some_and(|e| e.dead.iter().any(|d| d.id == target.id)))
+        }
+        (None, _) => None,
+    };
+    let Some(entity) = holder else {
+        let Some((position, _)) = &target.envelope else {
+            return refused("no-entity", "this dead letter names no entity");
+        };
+        let mut writes = Writes::default();
+        let key = (position.source.clone(), position.partition, Verdict::Malformed, Verdict::Skipped);
+        writes.moves.insert(key, 1);
+        writes.dead.insert(target.id, DeadWrite::Update(closing(by, DeadStatus::Skipped, now)));
+        return Ok(arrive::bare(outcome, writes));
+    };
+    let mut desk = open(world, machines, by, entity, now)?;
+    let entry = find(&desk, target.id)?;
+    if entry.kind == DeadKind::Migration {
+        return refused(
+            "migration",
+            "a migration cannot be skipped: activate rules that read the data, then redrive it",
+        );
+    }
+    desk.close_dead(entry.id, closing(by, DeadStatus::Skipped, now));
+    if entry.kind == DeadKind::Event {
+        desk.change_verdict(entry.position.as_ref(), entry.class, Verdict::Skipped);
+        match &entry.event {
+            Some(event) => {
+                desk.inbox_verdict(&event.key, &outcome);
+                settle::consume(&mut desk, event, Cause::Skip, Some("by-hand".into()));
+                desk.decided.push((event.key.clone(), outcome.clone()));
+            }
+            None => arrive::pass_over(&mut desk, Some("by-hand".into())),
+        }
+    }
+    release::after(&mut desk)?;
+    Ok(desk.close(outcome))
+}
+
+fn compensate(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    target: &DeadTarget,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    let Some(entity) = &target.entity else { return refused("no-entity", "this dead letter names no entity") };
+    let mut desk = open(world, machines, by, entity, now)?;
+    let entry = find(&desk, target.id)?;
+    let Some(event) = entry.event.clone() else {
+        return refused("no-event", "only a refused event can be compensated");
+    };
+    let failure = refuse::failure(entry.class, entry.reason.clone());
+    let transition = match ask::compensate(&mut desk, &event, &failure) {
+        Ok(transition) => transition,
+        Err(reason) => {
+            let message = format!("the rules do not compensate it: {} ({})", reason.message, reason.code);
+            return refused("not-compensated", message);
+        }
+    };
+    desk.close_dead(entry.id, closing(by, DeadStatus::Compensated, now));
+    settle::accept(&mut desk, &event, transition, Cause::Compensation, Some(entry.reason.code.clone()));
+    release::after(&mut desk)?;
+    Ok(desk.close(Outcome::coded(entry.class, "compensated", by.reason.clone())))
+}
+
+fn replace(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    target: &DeadTarget,
+    event: &Arc<Event>,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    let Some(entity) = &target.entity else {
+        return refused("no-entity", "a malformed envelope holds no place; send the corrected event to its source");
+    };
+    let mut desk = open(world, machines, by, entity, now)?;
+    let entry = find(&desk, target.id)?;
+    let Some(original) = entry.event.clone() else {
+        return refused("no-event", "only a refused event can be replaced");
+    };
+    if event.entity != original.entity || event.version != original.version {
+        let message = format!("the corrected event must be of {} at version {:?}", original.entity, original.version);
+        return refused("other-place", message);
+    }
+    let known = event.key == original.key;
+    if !known && world.inbox(&event.key)?.is_some() {
+        return refused(
+            "known-id",
+            format!("the id `{}` was decided before; give the correction its own", event.key.id),
+        );
+    }
+    let judgement = judge::tail(&mut desk, event, &[], false)?;
+    if !matches!(judgement, Judgement::Accepted(_) | Judgement::Ignored) {
+        return refused("not-accepted", format!("the corrected event is not accepted either: {}", why(&judgement)));
+    }
+    let replaced = Outcome::coded(Verdict::Skipped, "replaced", by.reason.clone());
+    desk.change_verdict(entry.position.as_ref(), entry.class, Verdict::Skipped);
+    desk.inbox_verdict(&original.key, &replaced);
+    let mut change = closing(by, DeadStatus::Replaced, now);
+    change.replaced_by = Some(event.key.clone());
+    desk.close_dead(entry.id, change);
+    let outcome = settle::settle(&mut desk, event, Stand::Replacement { known }, judgement)?;
+    release::after(&mut desk)?;
+    Ok(desk.close(outcome))
+}
+
+fn why(judgement: &Judgement) -> String {
+    match judgement {
+        Judgement::Refused { class, reason, .. } => format!("{class}, {} ({})", reason.message, reason.code),
+        Judgement::Defer { reason, .. } => format!("it would wait ({reason})"),
+        Judgement::Conflict { message, .. } => message.clone(),
+        Judgement::IntentDuplicate { .. } => "its intent was carried out before".into(),
+        _ => "it would change nothing".into(),
+    }
+}
+
+fn dismiss_waiting(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    entity: &EntityId,
+    id: Ref,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    let mut desk = open(world, machines, by, entity, now)?;
+    let Some(row) = desk.entity.waiting.iter().find(|w| w.id() == id).cloned() else {
+        return refused("not-waiting", format!("no event {id} of {entity} waits; `deferred list` shows those that do"));
+    };
+    let outcome = Outcome::coded(Verdict::Skipped, "dismissed", by.reason.clone());
+    desk.remove_waiting(&row);
+    desk.change_verdict(Some(&row.position), Verdict::Deferred, Verdict::Skipped);
+    desk.inbox_verdict(&row.event.key, &outcome);
+    desk.decided.push((row.event.key.clone(), outcome.clone()));
+    // In arrival machines it may have held those behind it; elsewhere nobody waited for it.
+    desk.moved = desk.ordering() == Ordering::Arrival;
+    release::after(&mut desk)?;
+    Ok(desk.close(outcome))
+}
+
+fn dismiss_conflict(
+    world: &World,
+    machines: &mut Machines,
+    by: &Actor,
+    conflict: &OpenConflict,
+    now: i64,
+) -> Result<Decision, Undecided> {
+    let event = &conflict.event;
+    let mut desk = open(world, machines, by, &event.entity, now)?;
+    let outcome = Outcome::coded(Verdict::Skipped, "dismissed", by.reason.clone());
+    let closed = ConflictWrite::Update { copies: 0, dismissed: Some(by.clone()), at: now };
+    desk.writes.conflicts.insert(conflict.id, closed);
+    let subject = format!("{} {}", event.entity, conflict.id);
+    desk.writes.alarms.insert((AlarmKind::Conflict, subject), AlarmWrite::Clear { at: now });
+    desk.change_verdict(conflict.position.as_ref(), Verdict::Conflict, Verdict::Skipped);
+    let row = world.inbox(&event.key)?;
+    if row.is_some_and(|r| r.verdict == Verdict::Conflict && event.same_content(&r.digest, &r.value_digest)) {
+        desk.inbox_verdict(&event.key, &outcome);
+    }
+    if is_next(&desk, event) {
+        settle::consume(&mut desk, event, Cause::Dismiss, Some("dismissed".into()));
+    }
+    desk.decided.push((event.key.clone(), outcome.clone()));
+    release::after(&mut desk)?;
+    Ok(desk.close(outcome))
+}
+
+/// Whether a quarantined event's version is the one that its entity waits for, and nothing else stands there.
+fn is_next(desk: &Desk<'_>, event: &Event) -> bool {
+    let Some(version) = event.version else { return false };
+    let follows = match desk.ordering() {
+        Ordering::Versioned => event.predecessor() == desk.entity.version && !desk.entity.blocked(),
+        Ordering::Snapshot => version > desk.entity.version,
+        Ordering::Causal | Ordering::Arrival => false,
+    };
+    let waiting = desk.entity.waiting.iter().map(|w| &w.event);
+    let dead = desk.entity.dead.iter().filter_map(|d| d.event.as_ref());
+    follows && !waiting.chain(dead).any(|e| e.version == Some(version))
+}

@@ -1,0 +1,58 @@
+//! A machine as decisions use it: its configuration, its declared graph, and its rules in force.
+
+use std::sync::Arc;
+
+use crate::envelope::Directory;
+use crate::graph::Graph;
+use crate::rules::Rules;
+use crate::setup::{Ordering, Setup};
+use crate::writes::RulesRef;
+
+/// A configured machine with its rules in force.
+pub struct Machine {
+    /// The configuration.
+    pub setup: Arc<Setup>,
+    /// What the rules declare.
+    pub graph: Arc<Graph>,
+    /// The rules.
+    pub rules: Box<dyn Rules + Send>,
+    /// Their activation and digest, recorded with every transition (R8).
+    pub in_force: RulesRef,
+}
+
+impl Machine {
+    /// Puts a machine together; the graph is that of the rules' own description.
+    pub fn new(setup: Arc<Setup>, rules: Box<dyn Rules + Send>, in_force: RulesRef) -> Self {
+        let graph = Arc::new(Graph::new(rules.description().clone()));
+        Self { setup, graph, rules, in_force }
+    }
+}
+
+/// Every configured machine.
+#[derive(Default)]
+pub struct Machines {
+    by_name: std::collections::BTreeMap<Arc<str>, Machine>,
+}
+
+impl Machines {
+    /// Adds or replaces a machine.
+    pub fn insert(&mut self, machine: Machine) {
+        self.by_name.insert(machine.setup.name.clone(), machine);
+    }
+
+    /// A machine by its name.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Machine> {
+        self.by_name.get_mut(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Machine> {
+        self.by_name.values()
+    }
+}
+
+impl Directory for Machines {
+    fn ordering(&self, machine: &str) -> Option<Ordering> {
+        self.by_name.get(machine).map(|m| m.setup.ordering)
+    }
+}
