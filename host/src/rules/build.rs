@@ -35,7 +35,9 @@ pub enum BuildError {
         path: PathBuf,
     },
     /// The package builds no Wasm module.
-    #[error("the package {package} builds no Wasm module: add `crate-type = [\"cdylib\", \"rlib\"]` under [lib] of its Cargo.toml")]
+    #[error(
+        "the package {package} builds no Wasm module: add `crate-type = [\"cdylib\", \"rlib\"]` under [lib] of its Cargo.toml"
+    )]
     NoCdylib {
         /// The package.
         package: String,
@@ -115,9 +117,7 @@ impl Package {
         let package = packages.into_iter().find(ours).ok_or_else(none)?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let name = text(&package["name"]);
-        let cdylib = |target: &Value| {
-            target["kind"].as_array().into_iter().flatten().any(|kind| kind == "cdylib")
-        };
+        let cdylib = |target: &Value| target["kind"].as_array().into_iter().flatten().any(|kind| kind == "cdylib");
         if !package["targets"].as_array().into_iter().flatten().any(cdylib) {
             return Err(BuildError::NoCdylib { package: name });
         }

@@ -17,7 +17,9 @@ pub const MAX_READS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     /// The machine's name is not `[a-z][a-z0-9-]*`, 1 to 256 bytes.
-    #[error("the machine's name {0:?} must be lower-case letters, digits and hyphens, from a letter, at most {MAX_NAME} bytes")]
+    #[error(
+        "the machine's name {0:?} must be lower-case letters, digits and hyphens, from a letter, at most {MAX_NAME} bytes"
+    )]
     Machine(String),
     /// The version is not semantic.
     #[error("the version {0:?} must be a semantic version such as 1.2.0")]

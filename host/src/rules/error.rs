@@ -98,7 +98,11 @@ pub enum Refused {
 }
 
 fn found(exports: &[String]) -> String {
-    if exports.is_empty() { " (it exports no interface)".into() } else { format!(" (it exports {})", exports.join(", ")) }
+    if exports.is_empty() {
+        " (it exports no interface)".into()
+    } else {
+        format!(" (it exports {})", exports.join(", "))
+    }
 }
 
 fn all(flaws: &[Flaw]) -> String {

@@ -4,7 +4,7 @@ use seqgate_decide::rules::Fault;
 use wasmtime::{AsContextMut, FrameInfo, Trap, WasmCoreDump};
 
 use super::error::chain;
-use super::limits::{Exceeded, Limits, RETRY_TIME};
+use super::limits::{Exceeded, Exhausted, Limits, RETRY_TIME};
 
 /// The guest used up its fuel: an endless loop, or an input that is too large for the limit.
 pub const FUEL: &str = "fuel";
@@ -56,12 +56,7 @@ pub(super) fn bounded(mut text: String) -> String {
 }
 
 /// Tells what ended a call of `function`. The store is still the call's: a trap leaves the guest's memory readable.
-pub(super) fn explain(
-    error: &wasmtime::Error,
-    function: &str,
-    limits: &Limits,
-    mut store: impl AsContextMut,
-) -> Ended {
+pub(super) fn explain(error: &wasmtime::Error, function: &str, limits: &Limits, mut store: impl AsContextMut) -> Ended {
     let at = guest_function(error, function);
     let fault = |code, what: String| Fault::new(code, bounded(format!("{what}, in {at}")));
     if let Some(exceeded) = error.downcast_ref::<Exceeded>() {
@@ -70,6 +65,9 @@ pub(super) fn explain(
             Exceeded::Table { .. } => TABLE,
         };
         return Ended::Fault(fault(code, exceeded.to_string()));
+    }
+    if let Some(exhausted) = error.downcast_ref::<Exhausted>() {
+        return Ended::Fault(fault(UNAVAILABLE, exhausted.to_string()));
     }
     match error.downcast_ref::<Trap>() {
         Some(Trap::OutOfFuel) => Ended::Fault(fault(FUEL, format!("used up its fuel of {}", limits.fuel))),
@@ -131,7 +129,7 @@ fn nameless(frame: &FrameInfo) -> String {
 
 fn is_machinery(name: &str) -> bool {
     let name = name.trim_start_matches('<');
-    ["core::", "std::", "alloc::", "__rust", "rust_", "_RNv", "abort", "dlmalloc::", "seqgate_guest::"]
+    ["core::", "std::", "alloc::", "__rust", "rust_", "abort", "dlmalloc::", "seqgate_guest::"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }

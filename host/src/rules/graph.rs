@@ -8,7 +8,8 @@ use seqgate_decide::rules::{Description, Edge, Origin, Trigger};
 /// The graph for Graphviz. States are boxes, terminal ones doubled; timers dashed, compensations dotted; edges between
 /// the same two states share one arrow. The same description gives the same text.
 pub fn dot(description: &Description) -> String {
-    let mut out = format!("digraph {} {{\n  rankdir=LR;\n  node [shape=box, style=rounded];\n", quoted(&description.name));
+    let mut out =
+        format!("digraph {} {{\n  rankdir=LR;\n  node [shape=box, style=rounded];\n", quoted(&description.name));
     out.push_str("  \"\" [shape=point, label=\"\"];\n");
     for state in &description.states {
         let peripheries = if state.terminal { ", peripheries=2" } else { "" };

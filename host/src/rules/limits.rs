@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use wasmtime::ResourceLimiter;
 
+use super::error::chain;
+
 /// Bounds of one call. Every field holds for each decision on its own: nothing carries over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -53,6 +55,11 @@ pub(super) enum Exceeded {
     Table { asked: usize, limit: usize },
 }
 
+/// The operating system refused memory that the limits allow: not the guest's doing.
+#[derive(Debug, thiserror::Error)]
+#[error("the system has no memory for the guest: {0}")]
+pub(super) struct Exhausted(String);
+
 /// Counts what one store holds. Growth beyond a limit traps instead of answering −1: the trap names the function that
 /// asked, and no guest decides by how much memory its host grants (G8).
 #[derive(Debug)]
@@ -61,11 +68,13 @@ pub(super) struct Limiter {
     table_elements: usize,
     memory_used: usize,
     table_used: usize,
+    /// What the growth under way adds, to be taken back should it fail.
+    growth: usize,
 }
 
 impl Limiter {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { memory: limits.memory, table_elements: limits.table_elements, memory_used: 0, table_used: 0 }
+        Self { memory: limits.memory, table_elements: limits.table_elements, memory_used: 0, table_used: 0, growth: 0 }
     }
 }
 
@@ -75,8 +84,16 @@ impl ResourceLimiter for Limiter {
         if asked > self.memory {
             return Err(wasmtime::Error::new(Exceeded::Memory { asked, limit: self.memory }));
         }
+        self.growth = asked - self.memory_used;
         self.memory_used = asked;
         Ok(true)
+    }
+
+    /// Growth beyond the module's own maximum answers −1, as it does everywhere; a host without memory must not look
+    /// like that to the guest (G8).
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        self.memory_used -= self.growth;
+        if error.is::<std::io::Error>() { Err(wasmtime::Error::new(Exhausted(chain(&error)))) } else { Ok(()) }
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
@@ -84,8 +101,14 @@ impl ResourceLimiter for Limiter {
         if asked > self.table_elements {
             return Err(wasmtime::Error::new(Exceeded::Table { asked, limit: self.table_elements }));
         }
+        self.growth = asked - self.table_used;
         self.table_used = asked;
         Ok(true)
+    }
+
+    fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        self.table_used -= self.growth;
+        Ok(())
     }
 
     fn instances(&self) -> usize {

@@ -110,7 +110,8 @@ impl std::fmt::Debug for LoadedRules {
 }
 
 fn compile(engine: &Engine, prepared: &Prepared) -> Result<Component, Refused> {
-    Component::from_binary(engine.wasm(), prepared.component()).map_err(|error| Refused::Invalid { detail: chain(&error) })
+    Component::from_binary(engine.wasm(), prepared.component())
+        .map_err(|error| Refused::Invalid { detail: chain(&error) })
 }
 
 fn describe(callable: &Callable, exports: &Exports) -> Result<Description, LoadError> {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::super::build::{BuildError, build};
 use super::super::Refused;
+use super::super::build::{BuildError, build};
 
 fn package(name: &str, lib: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("seqgate-build-{name}-{}", std::process::id()));

@@ -3,7 +3,9 @@
 
 use std::fmt::Write;
 
-use seqgate_decide::rules::{Description, Edge, Effect, Origin, Reason, Rejection, StateInfo, Transition, Trigger, When};
+use seqgate_decide::rules::{
+    Description, Edge, Effect, Origin, Reason, Rejection, StateInfo, Transition, Trigger, When,
+};
 use wit_component::{StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -36,7 +38,8 @@ impl Guest {
     pub fn describing(description: &Description) -> Self {
         let mut memory = Memory(Vec::new());
         let at = memory.description(description);
-        let yes = memory.answer(&Ok(Transition { state: "open".into(), data: b"{}".to_vec(), ..Transition::default() }));
+        let yes =
+            memory.answer(&Ok(Transition { state: "open".into(), data: b"{}".to_vec(), ..Transition::default() }));
         Self {
             memory,
             describe: format!("(i32.const {at})"),
@@ -105,10 +108,7 @@ pub fn description() -> Description {
         version: "1.0.0".into(),
         schema: 2,
         reads: vec![1],
-        states: vec![
-            StateInfo { expected_within: Some(60_000), ..state("open", false) },
-            state("shut", true),
-        ],
+        states: vec![StateInfo { expected_within: Some(60_000), ..state("open", false) }, state("shut", true)],
         edges: vec![
             edge(Origin::Absent, Trigger::Event("thing.opened".into()), "open"),
             edge(Origin::State("open".into()), Trigger::Event("thing.opened".into()), "open"),

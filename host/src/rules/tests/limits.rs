@@ -30,6 +30,29 @@ fn memory_is_bounded() {
     assert!(fault.message.contains("the limit is 16777216"), "{fault:?}");
 }
 
+/// A module's own maximum is no limit of the host's: growth beyond it answers −1 and costs nothing.
+#[test]
+fn growth_beyond_the_modules_own_maximum_is_the_guests_affair() {
+    let guest = Guest::new();
+    // 204 pages are there, then two growths to 254 fail: counted, they would pass the limit of 256.
+    let grow = |pages, answer| {
+        format!("(if (i32.ne (memory.grow (i32.const {pages})) (i32.const {answer})) (then (unreachable)))")
+    };
+    let apply = [grow(200, 4), grow(50, -1), grow(50, -1), guest.apply.clone()].concat();
+    let text =
+        Guest { apply, ..guest }.text().replace("(memory (export \"memory\") 4)", "(memory (export \"memory\") 4 250)");
+    let module = super::guest::with_metadata(&text, super::guest::CONTRACT);
+    let prepared = super::prepare(&module, super::MAX_COMPONENT).unwrap();
+    let rules = super::LoadedRules::load(&engine(), &prepared, Limits::default(), None).unwrap();
+    rules.open().apply(None, &event(b"")).unwrap().unwrap();
+}
+
+#[test]
+fn sessions_move_between_threads() {
+    fn sendable<T: Send>(_: T) {}
+    sendable(load(&Guest::new()).unwrap().open());
+}
+
 #[test]
 fn a_guest_that_starts_larger_than_the_limit_is_refused() {
     let error = load(&Guest { pages: 300, ..Guest::new() }).unwrap_err().to_string();
@@ -75,7 +98,8 @@ fn traps_are_named_with_the_guests_function() {
         ("(i32.load (i32.const -8))", "out of bounds"),
     ] {
         let fields = format!("(func $orders::pay::h0123456789abcdef (param i32) (result i32) {body})");
-        let fault = fault_of(&Guest { fields, ..Guest::applying("(call $orders::pay::h0123456789abcdef (local.get 0))") });
+        let fault =
+            fault_of(&Guest { fields, ..Guest::applying("(call $orders::pay::h0123456789abcdef (local.get 0))") });
         assert_eq!(fault.code, fault::TRAP);
         assert!(fault.message.contains(name), "{fault:?}");
         assert!(fault.message.contains("orders::pay"), "{fault:?}");
@@ -105,7 +129,10 @@ fn a_panics_text_reaches_the_fault() {
 fn a_panic_text_that_points_nowhere_is_left_out() {
     for at in [-4, 262_142, 262_140] {
         let fields = format!(r#"(global (export "seqgate_panic") i32 (i32.const {at}))"#);
-        let fault = fault_of(&Guest { fields, ..Guest::applying("(i32.store (i32.const 262140) (i32.const -1)) (unreachable)") });
+        let fault = fault_of(&Guest {
+            fields,
+            ..Guest::applying("(i32.store (i32.const 262140) (i32.const -1)) (unreachable)")
+        });
         assert!(fault.message.contains("unreachable"), "{fault:?}");
     }
 }

@@ -27,7 +27,8 @@ fn a_core_module_becomes_a_component_and_keeps_its_own_digest() {
 #[test]
 fn g8_a_core_import_is_refused_by_name() {
     let guest = Guest::new();
-    let text = guest.text().replacen("(module", r#"(module (import "wasi_snapshot_preview1" "clock_time_get" (func))"#, 1);
+    let text =
+        guest.text().replacen("(module", r#"(module (import "wasi_snapshot_preview1" "clock_time_get" (func))"#, 1);
     let refused = refusal(&with_metadata(&text, CONTRACT));
     assert!(matches!(&refused, Refused::Import { import, .. } if import == "wasi_snapshot_preview1.clock_time_get"));
     assert!(refused.to_string().contains("build for wasm32-unknown-unknown"), "{refused}");
