@@ -25,6 +25,10 @@ const PROFILE: [&str; 7] = [
     "profile.guest.debug=false",
 ];
 
+/// A stack of 128 KiB instead of 1 MiB: it is wiped after every decision, and that would cost more than the decision.
+/// It holds what is too large for registers; a call that runs past it traps.
+const LINKER: &str = "target.wasm32-unknown-unknown.rustflags=[\"-Clink-arg=-zstack-size=131072\"]";
+
 /// The rules were not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -130,6 +134,7 @@ impl Package {
         let mut command = cargo(&self.folder);
         command.args(["build", "--lib", "--profile=guest", "--target", TARGET]);
         command.args(["--message-format=json-render-diagnostics", "--package", &self.id]);
+        command.args(["--config", LINKER]);
         if !self.has_profile() {
             command.args(PROFILE.iter().flat_map(|setting| ["--config", setting]));
         }

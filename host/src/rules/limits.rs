@@ -26,11 +26,11 @@ pub struct Limits {
 /// How much longer a timed-out call may take when it is tried again (R5).
 pub const RETRY_TIME: u32 = 10;
 
-/// Core instances, memories and tables of one component. wit-component makes one module of the guest and at most a
-/// few small ones around it.
-const INSTANCES: usize = 16;
-const MEMORIES: usize = 4;
-const TABLES: usize = 16;
+/// Core instances, memories and tables of one component. wit-component leaves a guest without imports alone: one
+/// instance with one memory and one table.
+pub(super) const MODULES: u32 = 4;
+pub(super) const MEMORIES: u32 = 1;
+pub(super) const TABLES: u32 = 4;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -112,14 +112,14 @@ impl ResourceLimiter for Limiter {
     }
 
     fn instances(&self) -> usize {
-        INSTANCES
+        MODULES as usize
     }
 
     fn memories(&self) -> usize {
-        MEMORIES
+        MEMORIES as usize
     }
 
     fn tables(&self) -> usize {
-        TABLES
+        TABLES as usize
     }
 }

@@ -134,6 +134,7 @@ fn check_types(callable: &Callable, exports: &Exports) -> Result<(), LoadError> 
     type Compensating<'a> = (Option<argument::Entity<'a>>, argument::Event<'a>, argument::Failure<'a>);
     type Answer = (Result<answer::Transition, answer::Rejection>,);
 
+    let _slot = callable.engine.slot();
     let mut store = Store::new(callable.engine.wasm(), Limiter::new(&callable.limits));
     store.limiter(|limiter| limiter);
     let instance = match callable.pre.instantiate(&mut store) {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use seqgate_decide::rules::{Fault, Rules};
 
-use super::super::{Engine, EngineOptions, Limits, fault};
+use super::super::{Allocation, Engine, EngineOptions, Limits, fault};
 use super::guest::Guest;
 use super::{engine, event, load, load_with};
 
@@ -45,6 +45,21 @@ fn growth_beyond_the_modules_own_maximum_is_the_guests_affair() {
     let prepared = super::prepare(&module, super::MAX_COMPONENT).unwrap();
     let rules = super::LoadedRules::load(&engine(), &prepared, Limits::default(), None).unwrap();
     rules.open().apply(None, &event(b"")).unwrap().unwrap();
+}
+
+/// More calls than slots wait for each other; none fails.
+#[test]
+fn a_full_pool_makes_calls_wait() {
+    let options = EngineOptions { allocation: Allocation::Pooled { instances: 1 }, ..EngineOptions::default() };
+    let rules = load_with(&Engine::new(&options).unwrap(), &Guest::new(), Limits::default()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut session = rules.open();
+                (0..100).for_each(|_| assert!(session.apply(None, &event(b"")).unwrap().is_ok()));
+            });
+        }
+    });
 }
 
 #[test]
@@ -200,22 +215,34 @@ fn a_slow_call_succeeds_on_its_retry() {
     assert!(start.elapsed() > Duration::from_millis(120), "{:?}: it was not tried twice", start.elapsed());
 }
 
-/// R8: what one decision leaves in the guest's memory, the next does not see.
+/// R8: what one decision leaves in the guest's memory, in any page of it, the next does not see.
 #[test]
 fn every_decision_gets_a_fresh_instance() {
-    let guest = Guest::new();
-    let apply = format!(
-        "(if (i32.load (i32.const 8)) (then (unreachable))) (i32.store (i32.const 8) (i32.const 1)) {}",
-        guest.apply
-    );
-    let mut session = load(&Guest { apply, ..guest }).unwrap().open();
-    let mut fuel = Vec::new();
-    for _ in 0..50 {
-        session.apply(None, &event(b"")).unwrap().unwrap();
-        fuel.push(session.fuel_used());
+    for allocation in [Allocation::OnDemand, Allocation::Pooled { instances: 1 }] {
+        let guest = Guest::new();
+        // A word in each 64 KiB page of 12 MiB: none may be there yet, then all are.
+        let apply = format!(
+            "(local $at i32) (drop (memory.grow (i32.const 192))) (loop $l \
+               (if (i32.load (local.get $at)) (then (unreachable))) \
+               (i32.store (local.get $at) (i32.const 1)) \
+               (local.set $at (i32.add (local.get $at) (i32.const 65536))) \
+               (br_if $l (i32.lt_u (local.get $at) (i32.const 12582912)))) {}",
+            guest.apply
+        );
+        // Arguments lie at 64 KiB and are not empty; they move out of the way.
+        let text = Guest { apply, ..guest }.text().replace("(i32.const 65536))\n", "(i32.const 65544))\n");
+        let module = super::guest::with_metadata(&text, super::guest::CONTRACT);
+        let prepared = super::prepare(&module, super::MAX_COMPONENT).unwrap();
+        let engine = Engine::new(&EngineOptions { allocation, ..EngineOptions::default() }).unwrap();
+        let mut session = super::LoadedRules::load(&engine, &prepared, Limits::default(), None).unwrap().open();
+        let mut fuel = Vec::new();
+        for _ in 0..20 {
+            session.apply(None, &event(b"")).unwrap().unwrap();
+            fuel.push(session.fuel_used());
+        }
+        fuel.dedup();
+        assert_eq!(fuel.len(), 1, "the same question costs the same: {fuel:?}");
     }
-    fuel.dedup();
-    assert_eq!(fuel.len(), 1, "the same question costs the same: {fuel:?}");
 }
 
 #[test]
