@@ -136,7 +136,7 @@ impl Session {
 
 type Answer = Result<answer::Transition, answer::Rejection>;
 
-/// Faults have the codes of [`fault`](super::fault). One of them, [`fault::UNAVAILABLE`], is the host's trouble and not
+/// Faults have the codes of [`fault`]. One of them, [`fault::UNAVAILABLE`], is the host's trouble and not
 /// the event's: the caller retries the batch.
 impl Rules for Session {
     fn description(&self) -> &Arc<Description> {

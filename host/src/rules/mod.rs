@@ -1,6 +1,6 @@
 //! Machines' rules as WebAssembly components: checked, compiled, cached, run, swapped.
 //!
-//! The path of a component's bytes: [`build`] makes them from a machine's source, [`prepare`] checks them and turns a
+//! The path of a component's bytes: [`build`] makes them from a machine's source, [`mod@prepare`] checks them and turns a
 //! core module into a component, [`load`] compiles them (or takes the artefact from the [`cache`]), asks them to
 //! describe themselves and checks the answer ([`describe`]), [`registry`] holds what is loaded, and [`instance`]
 //! decides with it: a fresh instance for every decision, within its [`limits`], each broken one a [`fault`].
