@@ -9,10 +9,14 @@ use crate::story::{Expect, ExpectedMessage, Timers};
 use crate::times::{parse_instant, show_instant};
 use crate::world::{Outcome, World, list};
 
-/// What was expected and what came, in words.
-pub(crate) struct Differs {
-    pub(crate) expected: String,
-    pub(crate) got: String,
+/// What was expected and what came instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}, got {got}")]
+pub struct Differs {
+    /// What was to come.
+    pub expected: String,
+    /// What came.
+    pub got: String,
 }
 
 pub(crate) fn differs<T>(
@@ -25,7 +29,20 @@ pub(crate) fn differs<T>(
     })
 }
 
-pub(crate) fn verdict(expect: &Expect, outcome: &Outcome) -> Result<(), Differs> {
+/// Compares what a step expects with what came of it, and with the world as it is after it.
+///
+/// [`Expect::refused`] is not looked at: it is about what [`World::compensate`] returns beside its outcome.
+pub fn check(expect: &Expect, world: &World, outcome: &Outcome) -> Result<(), Differs> {
+    verdict(expect, outcome)?;
+    entity(expect, world)?;
+    if let Outcome::Applied { messages, notes } = outcome {
+        sent(expect, messages)?;
+        noted(expect, notes)?;
+    }
+    Ok(())
+}
+
+fn verdict(expect: &Expect, outcome: &Outcome) -> Result<(), Differs> {
     let got = show(outcome);
     let agrees = match (expect, outcome) {
         (_, Outcome::Broken(_)) => false,
@@ -120,7 +137,7 @@ fn dependencies<'a>(all: impl Iterator<Item = &'a Dependency>) -> String {
     all.map(show).collect::<Vec<_>>().join(", ")
 }
 
-pub(crate) fn entity(expect: &Expect, world: &World) -> Result<(), Differs> {
+fn entity(expect: &Expect, world: &World) -> Result<(), Differs> {
     if let Some(state) = &expect.state {
         let got = world.entity().map_or("no state", |entity| &entity.state);
         if got != state {
@@ -171,7 +188,7 @@ fn show_timers(timers: &BTreeMap<String, i64>) -> String {
     list(&all.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-pub(crate) fn sent(expect: &Expect, messages: &[Message]) -> Result<(), Differs> {
+fn sent(expect: &Expect, messages: &[Message]) -> Result<(), Differs> {
     let Some(wanted) = &expect.messages else {
         return Ok(());
     };
@@ -238,7 +255,7 @@ fn same_message(want: &ExpectedMessage, have: &Message) -> Result<(), Differs> {
     Ok(())
 }
 
-pub(crate) fn noted(expect: &Expect, notes: &[String]) -> Result<(), Differs> {
+fn noted(expect: &Expect, notes: &[String]) -> Result<(), Differs> {
     let Some(wanted) = &expect.notes else {
         return Ok(());
     };

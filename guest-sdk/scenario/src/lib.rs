@@ -48,6 +48,7 @@ mod story;
 mod times;
 mod world;
 
+pub use check::{Differs, check};
 pub use load::{LoadError, load, parse};
 pub use model::{
     Dependency, Description, Edge, Effect, Entity, Event, Failure, Fault, Message, Origin,

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::check::{Differs, differs, entity, noted, sent, verdict};
+use crate::check::{Differs, check, differs};
 use crate::model::{Edge, Origin, Subject, Trigger};
 use crate::story::{Clock, Step, Story, What};
 use crate::times::plus;
-use crate::world::{Input, Outcome, World};
+use crate::world::{Input, World};
 
 /// What came of a set of stories.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,13 +172,7 @@ fn tell(
             outcome
         }
     };
-    verdict(expect, &outcome)?;
-    entity(expect, world)?;
-    if let Outcome::Applied { messages, notes } = &outcome {
-        sent(expect, messages)?;
-        noted(expect, notes)?;
-    }
-    Ok(())
+    check(expect, world, &outcome)
 }
 
 impl fmt::Display for Edge {
