@@ -44,3 +44,18 @@ pub mod prelude {
     };
     pub use serde::{Deserialize, Serialize};
 }
+
+/// Makes a test of the crate's `scenarios/` folder: every story holds, and every declared edge is taken by one.
+#[macro_export]
+macro_rules! scenario_tests {
+    ($machine:ty) => {
+        #[cfg(test)]
+        #[test]
+        fn scenarios() {
+            $crate::testing::tell_all::<$machine>(::core::concat!(
+                ::core::env!("CARGO_MANIFEST_DIR"),
+                "/scenarios"
+            ));
+        }
+    };
+}

@@ -17,18 +17,3 @@ pub fn tell_all<M: Machine>(folder: &str) {
     let report = seqgate_scenario::run(&mut Native::<M>::new(), &stories);
     assert!(report.is_ok() && report.untaken.is_empty(), "\n{report}\n");
 }
-
-/// Makes a test of the crate's `scenarios/` folder: every story holds, and every declared edge is taken by one.
-#[macro_export]
-macro_rules! scenario_tests {
-    ($machine:ty) => {
-        #[cfg(test)]
-        #[test]
-        fn scenarios() {
-            $crate::testing::tell_all::<$machine>(::core::concat!(
-                ::core::env!("CARGO_MANIFEST_DIR"),
-                "/scenarios"
-            ));
-        }
-    };
-}
