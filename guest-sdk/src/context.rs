@@ -217,8 +217,12 @@ impl<M: Machine> Context<'_, M> {
 ///
 /// What is noted before a refusal is lost with it; a refusal has a text of its own.
 ///
-/// ```ignore
-/// note!(cx, "paid {late} days late");
+/// ```
+/// use seqgate_guest::{Context, Machine, note};
+///
+/// fn remark<M: Machine>(late: u32, cx: &Context<M>) {
+///     note!(cx, "paid {late} days late");
+/// }
 /// ```
 #[macro_export]
 macro_rules! note {

@@ -32,7 +32,7 @@ pub use payload::{Loose, Text, payload};
 pub use refusal::{Dependency, Reason, Refusal};
 pub use step::{Message, Step, When, after, at};
 #[doc(hidden)]
-pub use table::__concat;
+pub use table::{__check, __concat};
 pub use table::{Decode, EdgeRow, Named, OriginRow, StateRow, Table, TriggerRow};
 pub use timestamp::{BadTimestamp, Timestamp, days, hours, minutes, seconds};
 

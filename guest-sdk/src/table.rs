@@ -132,3 +132,59 @@ pub const fn __concat<const N: usize>(lists: &[&[EdgeRow]]) -> [EdgeRow; N] {
     }
     all
 }
+
+/// Fails to compile where a table contradicts itself. For [`table!`](crate::table) only.
+#[doc(hidden)]
+pub const fn __check(machine: &str, states: &[StateRow], edges: &[EdgeRow]) {
+    assert!(
+        is_machine_name(machine.as_bytes()),
+        "a machine's name is lower-case letters, digits and hyphens"
+    );
+    let mut i = 0;
+    while i < states.len() {
+        let mut j = i + 1;
+        while j < states.len() {
+            assert!(
+                !same(states[i].name, states[j].name),
+                "two states have the same name"
+            );
+            j += 1;
+        }
+        let mut e = 0;
+        while e < edges.len() {
+            let leaves = match (edges[e].origin, edges[e].trigger) {
+                (_, TriggerRow::Compensation(_)) => false,
+                (OriginRow::State(from), _) => same(from, states[i].name),
+                _ => false,
+            };
+            assert!(
+                !(leaves && states[i].terminal),
+                "nothing leaves a terminal state, except by compensation"
+            );
+            e += 1;
+        }
+        i += 1;
+    }
+}
+
+const fn is_machine_name(name: &[u8]) -> bool {
+    let mut i = 0;
+    while i < name.len() {
+        match name[i] {
+            b'a'..=b'z' => {}
+            b'0'..=b'9' | b'-' if i > 0 => {}
+            _ => return false,
+        }
+        i += 1;
+    }
+    i > 0
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}

@@ -48,7 +48,19 @@
 ///   not exist yet, `live` every state that is not terminal.
 ///
 /// `timers` and `compensations` may be left out. After `schema 2` may stand `reads [1]`: older layouts of the entity's
-/// data that `migrate` reads. A state that does not exist is a compile error.
+/// data that `migrate` reads.
+///
+/// A table that contradicts itself does not compile: a state that does not exist, two of the same name, an edge that
+/// leaves a terminal state.
+///
+/// ```compile_fail
+/// seqgate_guest::table! {
+///     machine Tickets "tickets", schema 1;
+///     states { Open "open"; Closed "closed" terminal; }
+///     events { Opened "ticket.opened": absent => Open; Closed "ticket.closed": Open => Closed; Reopened "ticket.reopened": Closed => Open; }
+/// }
+/// fn main() {}
+/// ```
 #[macro_export]
 macro_rules! table {
     (
@@ -78,6 +90,12 @@ macro_rules! table {
                     &[Event::EDGES, Timer::EDGES, Compensation::EDGES],
                 );
         }
+
+        const _: () = $crate::__check(
+            $name,
+            <$machine as $crate::Table>::STATES,
+            <$machine as $crate::Table>::EDGES,
+        );
 
         $crate::__table_states! { [$vis] $($states)* }
         $crate::__table_events! { [$vis] $($events)* }

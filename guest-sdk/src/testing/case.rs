@@ -20,11 +20,11 @@ pub struct Case<M: Machine> {
 /// An entity to which one event has happened, which must be applied.
 #[track_caller]
 pub fn given<M: Machine>(kind: &str, data: &str) -> Case<M> {
-    new().given(kind, data)
+    absent().given(kind, data)
 }
 
 /// An entity that does not exist yet, on 2026-01-01 at midnight (UTC).
-pub fn new<M: Machine>() -> Case<M> {
+pub fn absent<M: Machine>() -> Case<M> {
     let rules = Native::<M>::new();
     let world = World::new(seqgate_scenario::Subject::describe(&rules), "case");
     let last = Outcome::Broken("nothing has happened yet".to_owned());
