@@ -11,7 +11,7 @@ use crate::times::{DEFAULT_START, parse_instant, parse_length};
 
 /// A story about one entity.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "StoryFile")]
+#[serde(from = "StoryFile")]
 pub struct Story {
     /// Where it was read from; empty for one that was parsed from a text.
     pub file: PathBuf,
@@ -180,23 +180,32 @@ impl TryFrom<String> for DependencyText {
 struct StoryFile {
     title: String,
     key: Option<String>,
-    start: Option<String>,
+    start: Option<Instant>,
     steps: Vec<Step>,
 }
 
-impl TryFrom<StoryFile> for Story {
+/// RFC 3339, read where it stands, so that an error has its line.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Instant(i64);
+
+impl TryFrom<String> for Instant {
     type Error = String;
 
-    fn try_from(file: StoryFile) -> Result<Self, String> {
-        Ok(Self {
+    fn try_from(text: String) -> Result<Self, String> {
+        parse_instant(&text).map(Self)
+    }
+}
+
+impl From<StoryFile> for Story {
+    fn from(file: StoryFile) -> Self {
+        Self {
             file: PathBuf::new(),
             title: file.title,
             key: file.key.unwrap_or_else(|| "story".to_owned()),
-            start: file
-                .start
-                .map_or(Ok(DEFAULT_START), |text| parse_instant(&text))?,
+            start: file.start.map_or(DEFAULT_START, |start| start.0),
             steps: file.steps,
-        })
+        }
     }
 }
 
@@ -208,7 +217,7 @@ struct StepFile {
     compensate: Option<String>,
     data: Option<Box<RawValue>>,
     text: Option<String>,
-    at: Option<String>,
+    at: Option<Instant>,
     after: Option<String>,
     id: Option<String>,
     idempotency_key: Option<String>,
@@ -245,7 +254,7 @@ impl TryFrom<StepFile> for Step {
             (Some(_), Some(_)) => return Err("a step has `data` or `text`, not both".into()),
         };
         let clock = match (file.at, file.after) {
-            (Some(at), None) => Some(Clock::At(parse_instant(&at)?)),
+            (Some(at), None) => Some(Clock::At(at.0)),
             (None, Some(after)) => Some(Clock::After(parse_length(&after)?.as_millis() as u64)),
             (None, None) => None,
             (Some(_), Some(_)) => return Err("a step has `at` or `after`, not both".into()),
