@@ -1,0 +1,229 @@
+//! Starts a task for each partition and those that tend, and stops them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use seqgate_decide::envelope::{Directory, Limits};
+use seqgate_decide::setup;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::engine::Engine;
+use super::partition::{Progress, Task};
+use super::{RunError, tend};
+use crate::config::{Config, JsonlConfig, SourceConfig, checked};
+use crate::source::SourceError;
+use crate::source::jsonl::{Identity, Jsonl};
+use crate::store::SourceIdentity;
+
+/// How often timers, deadlines and the sweep are looked at.
+const TEND: Duration = Duration::from_secs(1);
+
+/// How long to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Until told to stop.
+    Follow,
+    /// Until everything that the sources hold now is decided.
+    UntilIdle {
+        /// Fire timers that are due then.
+        timers: bool,
+    },
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Deliveries decided.
+    pub received: u64,
+    /// Transactions of partitions.
+    pub batches: u64,
+    /// Of these, decided again after a lost race or a failure.
+    pub redone: u64,
+    /// Entities that the sweep found ready.
+    pub swept: u64,
+    /// Timers fired.
+    pub timers: u64,
+    /// From the first read to the last commit.
+    pub elapsed: Duration,
+}
+
+/// The orderings of the configured machines, for decoding.
+struct Orderings(Vec<Arc<setup::Setup>>);
+
+impl Directory for Orderings {
+    fn ordering(&self, machine: &str) -> Option<setup::Ordering> {
+        self.0.iter().find(|s| &*s.name == machine).map(|s| s.ordering)
+    }
+}
+
+/// What can read envelopes for these machines.
+pub fn directory(setups: &[Arc<setup::Setup>]) -> Arc<dyn Directory + Send + Sync> {
+    Arc::new(Orderings(setups.to_vec()))
+}
+
+/// Runs the configured sources. When `stop` becomes true, batches in hand are finished and nothing new is begun.
+///
+/// # Errors
+/// Whatever ends a task: a source that cannot go on, a store that a person has to look at, a lost partition.
+pub async fn run(
+    engine: &Engine,
+    config: &Config,
+    owner: &str,
+    mode: Mode,
+    stop: watch::Receiver<bool>,
+) -> Result<Report, RunError> {
+    if let Some(machine) = checked::fed_by_many(config).into_iter().next() {
+        return Err(RunError::ManySources(machine));
+    }
+    let started = Instant::now();
+    // Whoever fails stops the others: half a host is no host.
+    let (halt, halted) = watch::channel(*stop.borrow());
+    let halt = Arc::new(halt);
+    let mut machines = engine.machines().await?;
+    let mut report = Report { swept: tend::sweep(engine, &mut machines).await?, ..Report::default() };
+    let mut tasks: JoinSet<Result<(), RunError>> = JoinSet::new();
+    let mut progress = Vec::new();
+    for source in &config.sources {
+        let SourceConfig::Jsonl(jsonl) = source;
+        start(engine, config, jsonl, owner, mode, &halted, &mut tasks, &mut progress).await?;
+    }
+    let forward = tokio::spawn(forward(stop, halt.clone()));
+    let tending = match mode {
+        Mode::Follow => {
+            Some(tokio::spawn(tend_on(engine.clone(), progress.clone(), halted.clone(), halt.clone())))
+        }
+        Mode::UntilIdle { .. } => None,
+    };
+    let mut failed = None;
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended.map_err(RunError::from).and_then(|r| r) {
+            halt.send_replace(true);
+            failed.get_or_insert(error);
+        }
+    }
+    forward.abort();
+    if let Some(tending) = tending {
+        halt.send_replace(true);
+        match tending.await? {
+            Ok((swept, timers)) => (report.swept, report.timers) = (report.swept + swept, timers),
+            Err(error) => drop(failed.get_or_insert(error)),
+        }
+    }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if let Mode::UntilIdle { timers } = mode {
+        report.swept += tend::sweep(engine, &mut machines).await?;
+        tend::deadlines(engine, &mut machines).await?;
+        if timers {
+            report.timers = tend::timers(engine, &mut machines, &progress).await?;
+        }
+    }
+    for p in &progress {
+        report.received += p.received.load(Ordering::Relaxed);
+        report.batches += p.batches.load(Ordering::Relaxed);
+        report.redone += p.redone.load(Ordering::Relaxed);
+    }
+    engine.store.compact_moves().await?;
+    report.elapsed = started.elapsed();
+    Ok(report)
+}
+
+#[allow(clippy::too_many_arguments)]
+async fn start(
+    engine: &Engine,
+    config: &Config,
+    jsonl: &JsonlConfig,
+    owner: &str,
+    mode: Mode,
+    halted: &watch::Receiver<bool>,
+    tasks: &mut JoinSet<Result<(), RunError>>,
+    progress: &mut Vec<Arc<Progress>>,
+) -> Result<(), RunError> {
+    let store = &engine.store;
+    store.fix_partitions(&jsonl.name, jsonl.partitions).await?;
+    let mut owned = Vec::new();
+    for partition in 0..jsonl.partitions {
+        owned.push(store.acquire(&jsonl.name, partition, owner).await?);
+    }
+    let starts: Vec<u64> = owned.iter().map(|o| o.offset).collect();
+    let stored = store.source_identity(&jsonl.name).await?.map(from_store);
+    let source = Jsonl {
+        name: jsonl.name.clone(),
+        path: jsonl.path.clone(),
+        machine: jsonl.machine.clone(),
+        partitions: jsonl.partitions,
+        follow: mode == Mode::Follow,
+        limits: Limits { data: config.data_limit },
+        queue: config.batch * 2,
+    };
+    let clock = engine.clock.clone();
+    let reading = source.start(&starts, stored.as_ref(), directory(&engine.setups), clock, halted.clone())?;
+    if let Some(identity) = reading.identity {
+        store.put_source_identity(&jsonl.name, &to_store(identity)).await?;
+    }
+    for (partition, (queue, owned)) in (0..).zip(reading.queues.into_iter().zip(owned)) {
+        let shared = Arc::new(Progress::new());
+        progress.push(shared.clone());
+        let task = Task {
+            engine: engine.clone(),
+            source: jsonl.name.clone(),
+            partition,
+            epoch: owned.epoch,
+            offset: owned.offset,
+            queue,
+            batch: config.batch,
+            stop: halted.clone(),
+            progress: shared,
+        };
+        tasks.spawn(task.run());
+    }
+    tasks.spawn(async move { reading.task.await?.map_err(|e: SourceError| e.into()) });
+    Ok(())
+}
+
+/// Passes a stop from outside on.
+async fn forward(mut stop: watch::Receiver<bool>, halt: Arc<watch::Sender<bool>>) {
+    if stop.wait_for(|s| *s).await.is_ok() {
+        halt.send_replace(true);
+    }
+}
+
+/// Tends until told to stop; a failure stops the others.
+async fn tend_on(
+    engine: Engine,
+    progress: Vec<Arc<Progress>>,
+    mut halted: watch::Receiver<bool>,
+    halt: Arc<watch::Sender<bool>>,
+) -> Result<(u64, u64), RunError> {
+    let work = async {
+        let mut machines = engine.machines().await?;
+        let (mut swept, mut fired, mut seen) = (0, 0, engine.store.data_version().await?);
+        while tokio::time::timeout(TEND, halted.wait_for(|s| *s)).await.is_err() {
+            // Somebody else wrote: an activation, or a person's decision that made events ready.
+            let now = engine.store.data_version().await?;
+            if std::mem::replace(&mut seen, now) != now {
+                machines = engine.machines().await?;
+            }
+            swept += tend::sweep(&engine, &mut machines).await?;
+            tend::deadlines(&engine, &mut machines).await?;
+            fired += tend::timers(&engine, &mut machines, &progress).await?;
+        }
+        Ok((swept, fired))
+    };
+    let ended: Result<_, RunError> = work.await;
+    if ended.is_err() {
+        halt.send_replace(true);
+    }
+    ended
+}
+
+fn from_store(stored: SourceIdentity) -> Identity {
+    Identity { device: stored.device, inode: stored.inode, digest: stored.digest, head: stored.head }
+}
+
+fn to_store(identity: Identity) -> SourceIdentity {
+    SourceIdentity { device: identity.device, inode: identity.inode, digest: identity.digest, head: identity.head }
+}
