@@ -1,1 +1,3 @@
 //! Seqgate's host.
+
+pub mod store;

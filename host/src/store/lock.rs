@@ -1,0 +1,1 @@
+//! R7: one `run` at a time on an embedded database.
