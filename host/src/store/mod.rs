@@ -59,8 +59,11 @@ impl Default for Settings {
 ///
 /// Refused: a database that a newer Seqgate wrote ([`StoreError::Newer`]), a file that is something else
 /// ([`StoreError::Foreign`]) or damaged ([`StoreError::Corrupt`]).
-pub async fn open(url: &str, _settings: Settings) -> Result<Arc<dyn Store>> {
-    Err(StoreError::Url { url: url.to_owned() })
+pub async fn open(url: &str, settings: Settings) -> Result<Arc<dyn Store>> {
+    match url.split_once(':') {
+        Some(("sqlite", _)) => Ok(Arc::new(sqlite::SqliteStore::open(url, settings).await?)),
+        _ => Err(StoreError::Url { url: url.to_owned() }),
+    }
 }
 
 /// The rows of one deployment. Times are milliseconds since the epoch and come from the caller.
