@@ -112,7 +112,8 @@ pub(super) fn check(raw: Raw, folder: &Path) -> Result<Config, String> {
     Ok(Config {
         store_url: store_url(&raw.store.url, folder)?,
         batch: at_least_one("run.batch", raw.run.batch.unwrap_or(BATCH))? as usize,
-        stop_within: in_unit("run.stop_within", raw.run.stop_within.as_deref(), units::duration)?.unwrap_or(STOP_WITHIN),
+        stop_within: in_unit("run.stop_within", raw.run.stop_within.as_deref(), units::duration)?
+            .unwrap_or(STOP_WITHIN),
         data_limit: in_unit("run.data_limit", raw.run.data_limit.as_deref(), units::size)?.unwrap_or(1 << 20) as usize,
         machines,
         sources,

@@ -8,7 +8,8 @@ pub(super) fn overlay(
     table: &mut toml::Table,
     environment: impl Iterator<Item = (String, String)>,
 ) -> Result<(), String> {
-    let mut settings: Vec<_> = environment.filter(|(name, _)| name.starts_with(PREFIX) && name.contains("__")).collect();
+    let mut settings: Vec<_> =
+        environment.filter(|(name, _)| name.starts_with(PREFIX) && name.contains("__")).collect();
     settings.sort();
     for (name, value) in settings {
         let path: Vec<String> = name[PREFIX.len()..].split("__").map(str::to_ascii_lowercase).collect();

@@ -41,8 +41,7 @@ pub enum ConfigError {
 /// Loads and checks a configuration file. `SEQGATE_SECTION__KEY` in `environment` overrides what the file says; paths are
 /// relative to the file's folder.
 pub fn load(path: &Path, environment: impl Iterator<Item = (String, String)>) -> Result<Config, ConfigError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     parse(&text, path, folder, environment)
 }

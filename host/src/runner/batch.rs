@@ -147,7 +147,8 @@ impl Owned {
         let mut patience = Patience::new();
         loop {
             // The rules compute: other tasks of this thread are moved away for as long.
-            let stopped = tokio::task::block_in_place(|| self.decide_some(machines, records, &mut pending, now, started));
+            let stopped =
+                tokio::task::block_in_place(|| self.decide_some(machines, records, &mut pending, now, started));
             match stopped {
                 Stopped::Done => return Ok(pending),
                 Stopped::Needs(need) => engine.load([need], &mut pending.world).await?,

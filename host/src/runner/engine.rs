@@ -188,7 +188,9 @@ impl Engine {
                 loop {
                     match self.store.settle(&transaction).await {
                         Ok(Settled::Committed) => break,
-                        Ok(Settled::NotCommitted) => return Err(StoreError::Io("the commit did not take place".into())),
+                        Ok(Settled::NotCommitted) => {
+                            return Err(StoreError::Io("the commit did not take place".into()));
+                        }
                         Err(error) if error.next_step() == NextStep::Retry => patience.pause(&error, "settle").await,
                         Err(error) => return Err(error),
                     }
@@ -279,7 +281,8 @@ impl Patience {
         tracing::debug!(tries = self.tries, %error, "redone");
         if self.tries > 2 {
             let most = Duration::from_millis(u64::from(self.tries.min(50)));
-            tokio::time::sleep(rand::rng().random_range(Duration::ZERO..=most)).await;
+            let pause = rand::rng().random_range(Duration::ZERO..=most);
+            tokio::time::sleep(pause).await;
         }
     }
 }

@@ -48,8 +48,8 @@ impl Components {
             return Ok(loaded);
         }
         let limits = self.limits.get(machine).cloned().unwrap_or_default();
-        let loaded = LoadedRules::load(&self.engine, prepared, limits, self.cache.as_ref())
-            .map_err(|e| refused(machine, e))?;
+        let loaded =
+            LoadedRules::load(&self.engine, prepared, limits, self.cache.as_ref()).map_err(|e| refused(machine, e))?;
         if *loaded.description().name != **machine {
             let message = format!("the component says that it is `{}`", loaded.description().name);
             return Err(RunError::Rules { machine: machine.clone(), message });

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use seqgate_decide::envelope::{Directory, Limits};
+use seqgate_decide::machine::Machines;
 use seqgate_decide::setup;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,7 +16,7 @@ use super::{RunError, tend};
 use crate::config::{Config, JsonlConfig, SourceConfig, checked};
 use crate::source::SourceError;
 use crate::source::jsonl::{Identity, Jsonl};
-use crate::store::SourceIdentity;
+use crate::store::{NextStep, SourceIdentity};
 
 /// How often timers, deadlines and the sweep are looked at.
 const TEND: Duration = Duration::from_secs(1);
@@ -91,9 +92,7 @@ pub async fn run(
     }
     let forward = tokio::spawn(forward(stop, halt.clone()));
     let tending = match mode {
-        Mode::Follow => {
-            Some(tokio::spawn(tend_on(engine.clone(), progress.clone(), halted.clone(), halt.clone())))
-        }
+        Mode::Follow => Some(tokio::spawn(tend_on(engine.clone(), progress.clone(), halted.clone(), halt.clone()))),
         Mode::UntilIdle { .. } => None,
     };
     let mut failed = None;
@@ -202,14 +201,14 @@ async fn tend_on(
         let mut machines = engine.machines().await?;
         let (mut swept, mut fired, mut seen) = (0, 0, engine.store.data_version().await?);
         while tokio::time::timeout(TEND, halted.wait_for(|s| *s)).await.is_err() {
-            // Somebody else wrote: an activation, or a person's decision that made events ready.
-            let now = engine.store.data_version().await?;
-            if std::mem::replace(&mut seen, now) != now {
-                machines = engine.machines().await?;
+            match tend_once(&engine, &mut machines, &progress, &mut seen).await {
+                Ok((ready, timers)) => (swept, fired) = (swept + ready, fired + timers),
+                // The store is in trouble, not we: the next round tries again.
+                Err(RunError::Store(error)) if error.next_step() == NextStep::Retry => {
+                    tracing::warn!(error = %super::engine::chain(&error), "timers and deadlines have to wait");
+                }
+                Err(error) => return Err(error),
             }
-            swept += tend::sweep(&engine, &mut machines).await?;
-            tend::deadlines(&engine, &mut machines).await?;
-            fired += tend::timers(&engine, &mut machines, &progress).await?;
         }
         Ok((swept, fired))
     };
@@ -218,6 +217,22 @@ async fn tend_on(
         halt.send_replace(true);
     }
     ended
+}
+
+async fn tend_once(
+    engine: &Engine,
+    machines: &mut Machines,
+    progress: &[Arc<Progress>],
+    seen: &mut i64,
+) -> Result<(u64, u64), RunError> {
+    // Somebody else wrote: an activation, or a person's decision.
+    let now = engine.store.data_version().await?;
+    if std::mem::replace(seen, now) != now {
+        *machines = engine.machines().await?;
+    }
+    let swept = tend::sweep(engine, machines).await?;
+    tend::deadlines(engine, machines).await?;
+    Ok((swept, tend::timers(engine, machines, progress).await?))
 }
 
 fn from_store(stored: SourceIdentity) -> Identity {

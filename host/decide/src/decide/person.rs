@@ -166,9 +166,8 @@ fn skip(
     let holder = match (&target.entity, &target.envelope) {
         (Some(entity), None) => Some(entity),
         // A malformed envelope stands in its entity's way only where events carry no versions.
-        (Some(entity), Some(_)) => {
-            Some(entity).filter(|id| world.get(id).is_some_and(|e| e.dead.iter().any(|d| d.id == target.id)))
-        }
+        (Some(entity), Some(_)) => Some(entity)
+            .filter(|id| world.get(id).is_some_and(|e| e.dead.iter().any(|d| d.id == target.id && d.blocks))),
         (None, _) => None,
     };
     let Some(entity) = holder else {

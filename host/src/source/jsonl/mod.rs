@@ -85,7 +85,8 @@ impl Jsonl {
         };
         let (senders, queues) = (0..self.partitions).map(|_| mpsc::channel(self.queue.max(1))).unzip();
         let opened = identity.as_ref().map(|i| (i.device, i.inode));
-        let reader = Reader { senders, starts: starts.to_vec(), opened, at: base, directory, clock, stop, source: self };
+        let reader =
+            Reader { senders, starts: starts.to_vec(), opened, at: base, directory, clock, stop, source: self };
         let task = tokio::task::spawn_blocking(move || reader.run(input));
         Ok(Started { queues, identity, task })
     }
