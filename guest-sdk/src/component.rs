@@ -15,10 +15,7 @@ impl<M: Machine> wit::Guest for Component<M> {
         engine::describe::<M>()
     }
 
-    fn apply(
-        current: Option<wit::Entity>,
-        event: wit::Event,
-    ) -> Result<wit::Transition, wit::Rejection> {
+    fn apply(current: Option<wit::Entity>, event: wit::Event) -> Result<wit::Transition, wit::Rejection> {
         engine::apply::<M>(current.as_ref(), &event)
     }
 

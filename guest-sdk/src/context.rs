@@ -22,17 +22,8 @@ pub struct Context<'a, M: Table> {
 }
 
 impl<'a, M: Table> Context<'a, M> {
-    pub(crate) fn new(
-        state: Option<M::State>,
-        entity: Option<&'a wit::Entity>,
-        event: &'a wit::Event,
-    ) -> Self {
-        Self {
-            state,
-            entity,
-            event,
-            notes: RefCell::default(),
-        }
+    pub(crate) fn new(state: Option<M::State>, entity: Option<&'a wit::Entity>, event: &'a wit::Event) -> Self {
+        Self { state, entity, event, notes: RefCell::default() }
     }
 
     /// The entity's state; `None` where it does not exist yet.
@@ -42,8 +33,7 @@ impl<'a, M: Table> Context<'a, M> {
 
     /// When the entity entered its state, by the deciding events' times.
     pub fn entered(&self) -> Option<Timestamp> {
-        self.entity
-            .map(|entity| Timestamp::from_millis(entity.entered))
+        self.entity.map(|entity| Timestamp::from_millis(entity.entered))
     }
 
     /// The entity's position in its own stream of events; 0 where it does not exist yet.
@@ -60,10 +50,7 @@ impl<'a, M: Table> Context<'a, M> {
     pub fn due(&self, timer: M::Timer) -> Option<Timestamp> {
         let name = crate::Named::name(timer);
         let timers = self.entity.map_or(&[][..], |entity| &entity.timers);
-        timers
-            .iter()
-            .find(|timer| timer.name == name)
-            .map(|timer| Timestamp::from_millis(timer.due))
+        timers.iter().find(|timer| timer.name == name).map(|timer| Timestamp::from_millis(timer.due))
     }
 
     /// The entity's key.
@@ -84,9 +71,7 @@ impl<'a, M: Table> Context<'a, M> {
     /// The event's type, or the timer's name.
     pub fn event_type(&self) -> &str {
         match &self.event.trigger {
-            wit::Trigger::Event(name)
-            | wit::Trigger::Timer(name)
-            | wit::Trigger::Compensation(name) => name,
+            wit::Trigger::Event(name) | wit::Trigger::Timer(name) | wit::Trigger::Compensation(name) => name,
         }
     }
 
@@ -117,19 +102,13 @@ impl<'a, M: Table> Context<'a, M> {
 
     /// An extension attribute of the envelope.
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        self.event
-            .attributes
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        self.event.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// Whether an earlier [`Refusal::Waiting`] named this dependency, or an older version of it, and it is met now.
     pub fn met(&self, dependency: &Dependency) -> bool {
         self.event.met.iter().any(|met| {
-            met.machine == dependency.machine
-                && met.key == dependency.key
-                && met.version >= dependency.version
+            met.machine == dependency.machine && met.key == dependency.key && met.version >= dependency.version
         })
     }
 
@@ -146,13 +125,7 @@ impl<'a, M: Table> Context<'a, M> {
     pub fn derive_id(&self, n: u64) -> String {
         let event = self.event;
         let mut hash = Sha256::new();
-        for part in [
-            M::NAME.as_bytes(),
-            &event.key,
-            event.source.as_bytes(),
-            event.id.as_bytes(),
-            &n.to_be_bytes(),
-        ] {
+        for part in [M::NAME.as_bytes(), &event.key, event.source.as_bytes(), event.id.as_bytes(), &n.to_be_bytes()] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -160,19 +133,8 @@ impl<'a, M: Table> Context<'a, M> {
         uuid.copy_from_slice(&hash.finalize()[..16]);
         uuid[6] = uuid[6] & 0x0f | 0x80;
         uuid[8] = uuid[8] & 0x3f | 0x80;
-        let hex = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>()
-        };
-        let groups = [
-            &uuid[..4],
-            &uuid[4..6],
-            &uuid[6..8],
-            &uuid[8..10],
-            &uuid[10..],
-        ];
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let groups = [&uuid[..4], &uuid[4..6], &uuid[6..8], &uuid[8..10], &uuid[10..]];
         groups.map(hex).join("-")
     }
 
@@ -180,14 +142,10 @@ impl<'a, M: Table> Context<'a, M> {
     pub fn wrong_state(&self) -> Refusal {
         let input = self.event_type();
         match self.state {
-            Some(state) => Refusal::illegal(
-                "wrong-state",
-                format_args!("{input} in state {}", crate::Named::name(state)),
-            ),
-            None => Refusal::illegal(
-                "wrong-state",
-                format_args!("{input} before there is a {}", M::NAME),
-            ),
+            Some(state) => {
+                Refusal::illegal("wrong-state", format_args!("{input} in state {}", crate::Named::name(state)))
+            }
+            None => Refusal::illegal("wrong-state", format_args!("{input} before there is a {}", M::NAME)),
         }
     }
 
@@ -204,11 +162,7 @@ impl<'a, M: Table> Context<'a, M> {
 impl<M: Machine> Context<'_, M> {
     /// Yes: the entity goes to `state` (or stays there) with this data. Effects are added to the step.
     pub fn to(&self, state: M::State, data: M::Data) -> Step<M> {
-        Step {
-            state,
-            data,
-            effects: Vec::new(),
-        }
+        Step { state, data, effects: Vec::new() }
     }
 }
 

@@ -49,33 +49,18 @@ pub(crate) fn apply<M: Machine>(
     finish(answer, cx)
 }
 
-fn decide_event<M: Machine>(
-    current: Option<&wit::Entity>,
-    kind: &str,
-    cx: &Context<M>,
-) -> Answer<M> {
+fn decide_event<M: Machine>(current: Option<&wit::Entity>, kind: &str, cx: &Context<M>) -> Answer<M> {
     let event = M::Event::decode(kind, cx.data()).unwrap_or_else(|| Err(unknown("type", kind)))?;
-    if !leaves::<M>(
-        cx.state(),
-        |trigger| matches!(trigger, TriggerRow::Event(name) if name == kind),
-    ) {
+    if !leaves::<M>(cx.state(), |trigger| matches!(trigger, TriggerRow::Event(name) if name == kind)) {
         return Err(M::wrong_state(&event, cx));
     }
     M::apply(current.map(data::<M>), event, cx)
 }
 
-fn decide_timer<M: Machine>(
-    current: Option<&wit::Entity>,
-    name: &str,
-    cx: &Context<M>,
-) -> Answer<M> {
+fn decide_timer<M: Machine>(current: Option<&wit::Entity>, name: &str, cx: &Context<M>) -> Answer<M> {
     let timer = M::Timer::from_name(name).ok_or_else(|| unknown("timer", name))?;
     match current {
-        Some(entity)
-            if leaves::<M>(cx.state(), |trigger| {
-                trigger == TriggerRow::Timer(timer.name())
-            }) =>
-        {
+        Some(entity) if leaves::<M>(cx.state(), |trigger| trigger == TriggerRow::Timer(timer.name())) => {
             M::fire(data::<M>(entity), timer, cx)
         }
         _ => Err(cx.wrong_state()),
@@ -90,9 +75,7 @@ pub(crate) fn compensate<M: Machine>(
     let cx = Context::<M>::new(state::<M>(current), current, event);
     let failure = match failure {
         wit::Failure::Illegal(reason) => Failure::Illegal(Reason::new(reason.code, reason.message)),
-        wit::Failure::Malformed(reason) => {
-            Failure::Malformed(Reason::new(reason.code, reason.message))
-        }
+        wit::Failure::Malformed(reason) => Failure::Malformed(Reason::new(reason.code, reason.message)),
         wit::Failure::Fault(message) => Failure::Fault(message),
     };
     let listed = M::Compensation::ALL.iter().copied().find(|one| {
@@ -107,24 +90,14 @@ pub(crate) fn compensate<M: Machine>(
 }
 
 pub(crate) fn migrate<M: Machine>(entity: &wit::Entity) -> Result<wit::Migrated, wit::Reason> {
-    let old = Old {
-        schema: entity.schema,
-        state: &entity.state,
-        data: &entity.data,
-    };
+    let old = Old { schema: entity.schema, state: &entity.state, data: &entity.data };
     match M::migrate(&old) {
-        Ok((state, data)) => Ok(wit::Migrated {
-            state: state.name().to_owned(),
-            data: to_json(&data),
-        }),
+        Ok((state, data)) => Ok(wit::Migrated { state: state.name().to_owned(), data: to_json(&data) }),
         Err(reason) => Err(contract(reason)),
     }
 }
 
-fn finish<M: Machine>(
-    answer: Answer<M>,
-    cx: Context<M>,
-) -> Result<wit::Transition, wit::Rejection> {
+fn finish<M: Machine>(answer: Answer<M>, cx: Context<M>) -> Result<wit::Transition, wit::Rejection> {
     match answer {
         Ok(step) => Ok(wit::Transition {
             state: step.state.name().to_owned(),
@@ -135,29 +108,17 @@ fn finish<M: Machine>(
         Err(Refusal::Illegal(reason)) => Err(wit::Rejection::Illegal(contract(reason))),
         Err(Refusal::Malformed(reason)) => Err(wit::Rejection::Malformed(contract(reason))),
         Err(Refusal::Waiting(on)) => Err(wit::Rejection::Waiting(
-            on.into_iter()
-                .map(|d| wit::Dependency {
-                    machine: d.machine,
-                    key: d.key,
-                    version: d.version,
-                })
-                .collect(),
+            on.into_iter().map(|d| wit::Dependency { machine: d.machine, key: d.key, version: d.version }).collect(),
         )),
     }
 }
 
 fn contract(reason: Reason) -> wit::Reason {
-    wit::Reason {
-        code: reason.code,
-        message: reason.message,
-    }
+    wit::Reason { code: reason.code, message: reason.message }
 }
 
 fn unknown(what: &str, name: &str) -> Refusal {
-    Refusal::illegal(
-        format!("unknown-{what}"),
-        format_args!("no edge names {what} {name}"),
-    )
+    Refusal::illegal(format!("unknown-{what}"), format_args!("no edge names {what} {name}"))
 }
 
 /// The entity's state. The host hands these rules only what they, or rules of the same schema, have written; anything
@@ -165,10 +126,7 @@ fn unknown(what: &str, name: &str) -> Refusal {
 fn state<M: Machine>(current: Option<&wit::Entity>) -> Option<M::State> {
     current.map(|entity| match M::State::from_name(&entity.state) {
         Some(state) => state,
-        None => panic!(
-            "the entity is in state {}, which these rules do not declare",
-            entity.state
-        ),
+        None => panic!("the entity is in state {}, which these rules do not declare", entity.state),
     })
 }
 

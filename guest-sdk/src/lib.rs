@@ -36,8 +36,8 @@ pub use timestamp::{BadTimestamp, Timestamp, days, hours, minutes, seconds};
 /// Everything that a machine's file needs: `use seqgate_guest::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Amount, Answer, Balance, Context, Dependency, Failure, Loose, Machine, Message, Old,
-        Reason, Refusal, Text, Timestamp, after, at, days, ensure, hours, minutes, note, seconds,
+        Amount, Answer, Balance, Context, Dependency, Failure, Loose, Machine, Message, Old, Reason, Refusal, Text,
+        Timestamp, after, at, days, ensure, hours, minutes, note, seconds,
     };
     pub use serde::{Deserialize, Serialize};
 }
@@ -49,10 +49,7 @@ macro_rules! scenario_tests {
         #[cfg(test)]
         #[test]
         fn scenarios() {
-            $crate::testing::tell_all::<$machine>(::core::concat!(
-                ::core::env!("CARGO_MANIFEST_DIR"),
-                "/scenarios"
-            ));
+            $crate::testing::tell_all::<$machine>(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/scenarios"));
         }
     };
 }

@@ -60,10 +60,7 @@ pub trait Machine: Table + Sized + 'static {
     ///
     /// By default there is none.
     fn migrate(old: &Old<'_>) -> Result<(Self::State, Self::Data), Reason> {
-        Err(Reason::new(
-            "unknown-schema",
-            format_args!("these rules do not read schema {}", old.schema),
-        ))
+        Err(Reason::new("unknown-schema", format_args!("these rules do not read schema {}", old.schema)))
     }
 
     /// The refusal of an event that has no edge from where the entity stands. By default illegal, `wrong-state`; a
@@ -76,10 +73,7 @@ pub trait Machine: Table + Sized + 'static {
 
 pub(crate) fn not_compensated<M: Machine>(cx: &Context<M>) -> Refusal {
     let state = cx.state().map_or("absent", crate::Named::name);
-    Refusal::illegal(
-        "not-compensated",
-        format_args!("no compensation of {} in state {state}", cx.event_type()),
-    )
+    Refusal::illegal("not-compensated", format_args!("no compensation of {} in state {state}", cx.event_type()))
 }
 
 /// Why an event was refused before it came to [`Machine::compensate`].

@@ -42,11 +42,7 @@ impl Amount {
 
     /// An amount, unless it is 0 or too large.
     pub const fn new(minor: u128) -> Option<Self> {
-        if minor == 0 || minor > MAX {
-            None
-        } else {
-            Some(Self(minor))
-        }
+        if minor == 0 || minor > MAX { None } else { Some(Self(minor)) }
     }
 
     /// In minor units.
@@ -106,11 +102,7 @@ fn digits(text: &str) -> Option<u128> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let leading = text.len() > 1 && text.starts_with('0');
     // The length alone tells that 40 digits are too many; parsing refuses what is above 2^128.
-    if plain && !leading {
-        text.parse().ok()
-    } else {
-        None
-    }
+    if plain && !leading { text.parse().ok() } else { None }
 }
 
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u128>, D::Error> {
@@ -126,17 +118,17 @@ fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u128>, D::E
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer)?.and_then(Self::new).ok_or_else(|| {
-            D::Error::custom("an amount is a whole number of minor units above 0 and below 2^127")
-        })
+        read(deserializer)?
+            .and_then(Self::new)
+            .ok_or_else(|| D::Error::custom("an amount is a whole number of minor units above 0 and below 2^127"))
     }
 }
 
 impl<'de> Deserialize<'de> for Balance {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer)?.and_then(Self::new).ok_or_else(|| {
-            D::Error::custom("a balance is a whole number of minor units below 2^127")
-        })
+        read(deserializer)?
+            .and_then(Self::new)
+            .ok_or_else(|| D::Error::custom("a balance is a whole number of minor units below 2^127"))
     }
 }
 
@@ -179,20 +171,11 @@ mod tests {
         }
         for (json, written) in [
             (format!(r#"{{"amount":{TOP},"rest":0}}"#), None),
-            (
-                r#"{"amount":9007199254740993,"rest":92242727567802499063}"#.to_owned(),
-                None,
-            ),
-            (
-                r#"{"amount":"\u0031999","rest":null}"#.to_owned(),
-                Some(r#"{"amount":1999,"rest":null}"#),
-            ),
+            (r#"{"amount":9007199254740993,"rest":92242727567802499063}"#.to_owned(), None),
+            (r#"{"amount":"\u0031999","rest":null}"#.to_owned(), Some(r#"{"amount":1999,"rest":null}"#)),
         ] {
             let money: Money = serde_json::from_str(&json).expect(&json);
-            assert_eq!(
-                serde_json::to_string(&money).expect(&json),
-                written.unwrap_or(&json)
-            );
+            assert_eq!(serde_json::to_string(&money).expect(&json), written.unwrap_or(&json));
         }
     }
 
@@ -200,10 +183,7 @@ mod tests {
     fn anything_else_is_no_amount() {
         let above = "170141183460469231731687303715884105728";
         let far = "9".repeat(200);
-        for text in [
-            "0", "-0", "-1", "+1", "1.0", "1e2", "00", "01", "", " 1", "1 ", "1_0", "١", above,
-            &far,
-        ] {
+        for text in ["0", "-0", "-1", "+1", "1.0", "1e2", "00", "01", "", " 1", "1 ", "1_0", "١", above, &far] {
             let (number, string) = (text.to_owned(), format!("\"{text}\""));
             // White space around a number is JSON's, and no part of it.
             if text.trim() == text {
@@ -214,10 +194,7 @@ mod tests {
         for other in ["null", "true", "[1]", "{}"] {
             assert!(serde_json::from_str::<Amount>(other).is_err(), "{other}");
         }
-        assert_eq!(
-            serde_json::from_str::<Balance>("0").expect("a balance"),
-            Balance::ZERO
-        );
+        assert_eq!(serde_json::from_str::<Balance>("0").expect("a balance"), Balance::ZERO);
     }
 
     #[test]
@@ -234,11 +211,6 @@ mod tests {
         assert_eq!(one.checked_sub(one), None);
         assert_eq!(Balance::MAX.checked_add(one), None);
         assert_eq!(Balance::ZERO.checked_sub(one), None);
-        assert_eq!(
-            Balance::ZERO
-                .checked_add(one)
-                .and_then(|b| b.checked_sub(one)),
-            Some(Balance::ZERO)
-        );
+        assert_eq!(Balance::ZERO.checked_add(one).and_then(|b| b.checked_sub(one)), Some(Balance::ZERO));
     }
 }

@@ -17,9 +17,7 @@ pub fn payload<T: DeserializeOwned>(data: &[u8]) -> Result<T, Refusal> {
     let bad = |why: &dyn std::fmt::Display| Refusal::malformed("bad-data", why);
     let data = if data.is_empty() { b"{}" } else { data };
     // A derived struct would read an array too, member by member.
-    let first = data
-        .iter()
-        .find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    let first = data.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     if first != Some(&b'{') {
         return Err(bad(&"the data is no JSON object"));
     }
@@ -82,8 +80,7 @@ impl std::fmt::Display for Text {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(String::deserialize(deserializer)?)
-            .ok_or_else(|| D::Error::custom("an empty text"))
+        Self::new(String::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("an empty text"))
     }
 }
 
@@ -107,27 +104,9 @@ mod tests {
     #[test]
     fn only_objects_are_payloads() {
         let one = Two { a: 1, b: None };
-        assert_eq!(
-            payload(br#" {"x": 1e999, "a": 1, "y": {"z": []}}"#),
-            Ok(one)
-        );
-        assert_eq!(
-            payload(br#"{"a": 1, "b": "EUR"}"#),
-            Ok(Two {
-                a: 1,
-                b: Text::new("EUR")
-            })
-        );
-        for bad in [
-            "[1, null]",
-            "",
-            " ",
-            "{}",
-            "{\"a\": 1} x",
-            r#"{"a":1,"a":2}"#,
-            r#"{"a":1,"b":""}"#,
-            "\u{feff}{}",
-        ] {
+        assert_eq!(payload(br#" {"x": 1e999, "a": 1, "y": {"z": []}}"#), Ok(one));
+        assert_eq!(payload(br#"{"a": 1, "b": "EUR"}"#), Ok(Two { a: 1, b: Text::new("EUR") }));
+        for bad in ["[1, null]", "", " ", "{}", "{\"a\": 1} x", r#"{"a":1,"a":2}"#, r#"{"a":1,"b":""}"#, "\u{feff}{}"] {
             assert_eq!(code(bad.as_bytes()), "bad-data", "{bad}");
         }
     }

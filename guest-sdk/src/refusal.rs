@@ -16,10 +16,7 @@ pub struct Reason {
 impl Reason {
     /// A reason.
     pub fn new(code: impl Into<String>, message: impl fmt::Display) -> Self {
-        Self {
-            code: code.into(),
-            message: message.to_string(),
-        }
+        Self { code: code.into(), message: message.to_string() }
     }
 }
 

@@ -24,21 +24,15 @@ impl<M: Machine> Step<M> {
     pub fn start(mut self, timer: M::Timer, when: When) -> Self {
         let when = match when {
             When::At(time) => wit::When::At(time.millis()),
-            When::After(length) => {
-                wit::When::After(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
-            }
+            When::After(length) => wit::When::After(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)),
         };
-        self.effects.push(wit::Effect::Start(wit::StartTimer {
-            name: timer.name().to_owned(),
-            when,
-        }));
+        self.effects.push(wit::Effect::Start(wit::StartTimer { name: timer.name().to_owned(), when }));
         self
     }
 
     /// Drops a pending timer, if there is one. A terminal state drops all by itself.
     pub fn cancel(mut self, timer: M::Timer) -> Self {
-        self.effects
-            .push(wit::Effect::Cancel(timer.name().to_owned()));
+        self.effects.push(wit::Effect::Cancel(timer.name().to_owned()));
         self
     }
 

@@ -99,30 +99,19 @@ pub enum TriggerRow {
 
 /// Whether some declared edge leaves `state` (`None`: absent) by such a trigger.
 pub(crate) fn leaves<T: Table>(state: Option<T::State>, such: impl Fn(TriggerRow) -> bool) -> bool {
-    let live = |name| {
-        T::STATES
-            .iter()
-            .any(|row| row.name == name && !row.terminal)
-    };
-    T::EDGES
-        .iter()
-        .filter(|edge| such(edge.trigger))
-        .any(|edge| match (edge.origin, state) {
-            (OriginRow::Absent, None) => true,
-            (OriginRow::AnyLive, Some(state)) => live(state.name()),
-            (OriginRow::State(from), Some(state)) => from == state.name(),
-            _ => false,
-        })
+    let live = |name| T::STATES.iter().any(|row| row.name == name && !row.terminal);
+    T::EDGES.iter().filter(|edge| such(edge.trigger)).any(|edge| match (edge.origin, state) {
+        (OriginRow::Absent, None) => true,
+        (OriginRow::AnyLive, Some(state)) => live(state.name()),
+        (OriginRow::State(from), Some(state)) => from == state.name(),
+        _ => false,
+    })
 }
 
 /// The edges of several lists in one. For [`table!`](crate::table) only.
 #[doc(hidden)]
 pub const fn __concat<const N: usize>(lists: &[&[EdgeRow]]) -> [EdgeRow; N] {
-    let mut all = [EdgeRow {
-        origin: OriginRow::Absent,
-        trigger: TriggerRow::Event(""),
-        target: "",
-    }; N];
+    let mut all = [EdgeRow { origin: OriginRow::Absent, trigger: TriggerRow::Event(""), target: "" }; N];
     let (mut list, mut next) = (0, 0);
     while list < lists.len() {
         let mut row = 0;
@@ -138,18 +127,12 @@ pub const fn __concat<const N: usize>(lists: &[&[EdgeRow]]) -> [EdgeRow; N] {
 /// Fails to compile where a table contradicts itself. For [`table!`](crate::table) only.
 #[doc(hidden)]
 pub const fn __check(machine: &str, states: &[StateRow], edges: &[EdgeRow]) {
-    assert!(
-        is_machine_name(machine.as_bytes()),
-        "a machine's name is lower-case letters, digits and hyphens"
-    );
+    assert!(is_machine_name(machine.as_bytes()), "a machine's name is lower-case letters, digits and hyphens");
     let mut i = 0;
     while i < states.len() {
         let mut j = i + 1;
         while j < states.len() {
-            assert!(
-                !same(states[i].name, states[j].name),
-                "two states have the same name"
-            );
+            assert!(!same(states[i].name, states[j].name), "two states have the same name");
             j += 1;
         }
         let mut e = 0;
@@ -159,10 +142,7 @@ pub const fn __check(machine: &str, states: &[StateRow], edges: &[EdgeRow]) {
                 (OriginRow::State(from), _) => same(from, states[i].name),
                 _ => false,
             };
-            assert!(
-                !(leaves && states[i].terminal),
-                "nothing leaves a terminal state, except by compensation"
-            );
+            assert!(!(leaves && states[i].terminal), "nothing leaves a terminal state, except by compensation");
             e += 1;
         }
         i += 1;

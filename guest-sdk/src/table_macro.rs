@@ -142,18 +142,10 @@ macro_rules! __table_states {
 #[macro_export]
 macro_rules! __table_state {
     ($name:literal) => {
-        $crate::StateRow {
-            name: $name,
-            terminal: false,
-            expected_within: None,
-        }
+        $crate::StateRow { name: $name, terminal: false, expected_within: None }
     };
     ($name:literal terminal) => {
-        $crate::StateRow {
-            name: $name,
-            terminal: true,
-            expected_within: None,
-        }
+        $crate::StateRow { name: $name, terminal: true, expected_within: None }
     };
     ($name:literal within $count:literal $unit:ident) => {
         $crate::StateRow {

@@ -95,9 +95,7 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(D::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
@@ -130,13 +128,7 @@ mod tests {
         let read = |text: &str| text.parse::<Timestamp>();
         assert_eq!(read("1970-01-01T00:00:00Z"), Ok(Timestamp(0)));
         assert_eq!(read("1969-12-31T23:59:59.9999Z"), Ok(Timestamp(-1)));
-        for bad in [
-            "",
-            "2026-11-30",
-            "2026-11-30T10:00:00",
-            "2026-02-30T10:00:00Z",
-            "1764496800000",
-        ] {
+        for bad in ["", "2026-11-30", "2026-11-30T10:00:00", "2026-02-30T10:00:00Z", "1764496800000"] {
             assert_eq!(read(bad), Err(BadTimestamp), "{bad}");
         }
         assert_eq!(Timestamp(i64::MAX).checked_add(seconds(1)), None);

@@ -1,9 +1,7 @@
 //! What the SDK decides around a machine's rules, seen through the test kit.
 
 use seqgate_guest::prelude::*;
-use seqgate_guest::testing::scenario::{
-    self, DependencyText, Expect, Input, Outcome, Subject, World,
-};
+use seqgate_guest::testing::scenario::{self, DependencyText, Expect, Input, Outcome, Subject, World};
 use seqgate_guest::testing::{Native, absent, given};
 
 seqgate_guest::table! {
@@ -55,36 +53,20 @@ impl Machine for Parcels {
     fn apply(parcel: Option<Parcel>, event: Event, cx: &Context<Self>) -> Answer<Self> {
         match (parcel, event) {
             (None, Event::Packed(Packed { pickup })) => {
-                note!(
-                    cx,
-                    "pickup {pickup}, {} first",
-                    cx.attribute("carrier").unwrap_or("nobody")
-                );
-                Ok(cx
-                    .to(State::Waiting, Parcel::default())
-                    .start(Timer::Late, at(pickup)))
+                note!(cx, "pickup {pickup}, {} first", cx.attribute("carrier").unwrap_or("nobody"));
+                Ok(cx.to(State::Waiting, Parcel::default()).start(Timer::Late, at(pickup)))
             }
             (Some(parcel), Event::Loaded(Load { container, version })) => {
-                let on = Dependency {
-                    machine: "containers".into(),
-                    key: container.into(),
-                    version,
-                };
+                let on = Dependency { machine: "containers".into(), key: container.into(), version };
                 if !cx.met(&on) {
                     return Err(Refusal::Waiting(vec![on]));
                 }
                 let note = Message::bytes("yard", "parcel.left", "text/plain", b"bye".to_vec());
                 let note = note.key(on.key).attribute("lane", "7");
-                Ok(cx
-                    .to(State::Loaded, parcel)
-                    .send(note)
-                    .start(Timer::Lost, after(hours(1)))
-                    .cancel(Timer::Late))
+                Ok(cx.to(State::Loaded, parcel).send(note).start(Timer::Lost, after(hours(1))).cancel(Timer::Late))
             }
             (Some(parcel), Event::Shaken) => {
-                let parcel = Parcel {
-                    shaken: parcel.shaken + 1,
-                };
+                let parcel = Parcel { shaken: parcel.shaken + 1 };
                 match cx.state() {
                     // Declared nowhere: the first shake throws the parcel out of the yard.
                     Some(State::Waiting) if parcel.shaken > 1 => Ok(cx.to(State::Loaded, parcel)),
@@ -99,31 +81,19 @@ impl Machine for Parcels {
 
     fn fire(parcel: Parcel, timer: Timer, cx: &Context<Self>) -> Answer<Self> {
         match timer {
-            Timer::Late => Ok(cx
-                .to(State::Waiting, parcel)
-                .start(Timer::Late, after(minutes(10)))),
+            Timer::Late => Ok(cx.to(State::Waiting, parcel).start(Timer::Late, after(minutes(10)))),
             Timer::Lost => panic!("nobody knows"),
         }
     }
 
-    fn compensate(
-        _: Option<Parcel>,
-        _: Compensation,
-        why: &Failure,
-        cx: &Context<Self>,
-    ) -> Answer<Self> {
+    fn compensate(_: Option<Parcel>, _: Compensation, why: &Failure, cx: &Context<Self>) -> Answer<Self> {
         note!(cx, "{why:?}");
         Ok(cx.to(State::Waiting, Parcel::default()))
     }
 
     fn migrate(old: &Old<'_>) -> Result<(State, Parcel), Reason> {
         match old.schema {
-            1 => Ok((
-                State::Waiting,
-                Parcel {
-                    shaken: old.data.len() as u32,
-                },
-            )),
+            1 => Ok((State::Waiting, Parcel { shaken: old.data.len() as u32 })),
             _ => Err(Reason::new("unknown-schema", old.schema)),
         }
     }
@@ -136,21 +106,10 @@ const LOAD: &str = r#"{"container": "c1", "version": 3}"#;
 fn the_description_is_the_table() {
     use scenario::{Edge, Origin, StateInfo, Trigger};
     let told = Native::<Parcels>::new().describe();
-    assert_eq!(
-        (told.name.as_str(), told.version.as_str()),
-        ("parcels", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!((told.name.as_str(), told.version.as_str()), ("parcels", env!("CARGO_PKG_VERSION")));
     assert_eq!((told.schema, told.reads), (2, vec![1]));
-    let state = |name: &str, terminal, expected_within| StateInfo {
-        name: name.into(),
-        terminal,
-        expected_within,
-    };
-    let states = [
-        state("waiting", false, Some(5_400_000)),
-        state("loaded", false, None),
-        state("done", true, None),
-    ];
+    let state = |name: &str, terminal, expected_within| StateInfo { name: name.into(), terminal, expected_within };
+    let states = [state("waiting", false, Some(5_400_000)), state("loaded", false, None), state("done", true, None)];
     assert_eq!(told.states, states);
     let from = |name: &str| Origin::State(name.to_owned());
     let event = |name: &str| Trigger::Event(name.to_owned());
@@ -168,11 +127,7 @@ fn the_description_is_the_table() {
         (from("done"), undo.clone(), "waiting"),
         (Origin::Absent, undo, "waiting"),
     ];
-    let edges = edges.map(|(origin, trigger, target)| Edge {
-        origin,
-        trigger,
-        target: target.into(),
-    });
+    let edges = edges.map(|(origin, trigger, target)| Edge { origin, trigger, target: target.into() });
     assert_eq!(told.edges, edges);
 }
 
@@ -199,25 +154,16 @@ fn type_then_payload_then_state() {
 
 #[test]
 fn an_undeclared_edge_is_no_transition() {
-    let case = given::<Parcels>("parcel.packed", PACKED)
-        .given("parcel.shaken", "")
-        .when("parcel.shaken", "");
-    assert!(
-        matches!(case.outcome(), Outcome::Broken(how) if how.contains("`waiting` to `loaded`"))
-    );
+    let case = given::<Parcels>("parcel.packed", PACKED).given("parcel.shaken", "").when("parcel.shaken", "");
+    assert!(matches!(case.outcome(), Outcome::Broken(how) if how.contains("`waiting` to `loaded`")));
     assert_eq!(case.entity().map(|parcel| parcel.revision), Some(2));
 }
 
 #[test]
 fn timers_start_replace_and_cancel() {
     let timers = |all: &[(&str, &str)]| {
-        let all = all
-            .iter()
-            .map(|(name, due)| ((*name).to_owned(), (*due).to_owned()));
-        Expect {
-            timers: Some(scenario::Timers::Due(all.collect())),
-            ..Expect::default()
-        }
+        let all = all.iter().map(|(name, due)| ((*name).to_owned(), (*due).to_owned()));
+        Expect { timers: Some(scenario::Timers::Due(all.collect())), ..Expect::default() }
     };
     given::<Parcels>("parcel.packed", PACKED)
         .expect(&timers(&[("late", "2026-01-01T01:00:00Z")]))
@@ -234,48 +180,20 @@ fn waiting_is_asked_again_when_it_is_met() {
     let mut rules = Native::<Parcels>::new();
     let mut world = World::new(rules.describe(), "p1");
     let attributes = vec![("carrier".to_owned(), "DHL".to_owned())];
-    let packed = Input {
-        kind: "parcel.packed".into(),
-        data: PACKED.into(),
-        attributes,
-        ..Input::default()
-    };
-    let Outcome::Applied { notes, .. } = world.event(&mut rules, packed) else {
-        panic!("not packed")
-    };
+    let packed = Input { kind: "parcel.packed".into(), data: PACKED.into(), attributes, ..Input::default() };
+    let Outcome::Applied { notes, .. } = world.event(&mut rules, packed) else { panic!("not packed") };
     assert_eq!(notes, ["pickup 2026-01-01T01:00:00Z, DHL first"]);
 
-    let on = |version: u64| {
-        DependencyText::try_from(format!("containers/c1@{version}"))
-            .expect("a dependency")
-            .0
-    };
-    let load = |met| Input {
-        kind: "parcel.loaded".into(),
-        data: LOAD.into(),
-        time: 5_000,
-        met,
-        ..Input::default()
-    };
+    let on = |version: u64| DependencyText::try_from(format!("containers/c1@{version}")).expect("a dependency").0;
+    let load = |met| Input { kind: "parcel.loaded".into(), data: LOAD.into(), time: 5_000, met, ..Input::default() };
     let waits = Outcome::Rejected(scenario::Rejection::Waiting(vec![on(3)]));
     assert_eq!(world.event(&mut rules, load(vec![])), waits);
     assert_eq!(world.event(&mut rules, load(vec![on(2)])), waits);
-    let Outcome::Applied { messages, .. } = world.event(&mut rules, load(vec![on(4)])) else {
-        panic!("still waits")
-    };
+    let Outcome::Applied { messages, .. } = world.event(&mut rules, load(vec![on(4)])) else { panic!("still waits") };
     assert_eq!(messages[0].key.as_deref(), Some(&b"c1"[..]));
-    assert_eq!(
-        messages[0].attributes,
-        [("lane".to_owned(), "7".to_owned())]
-    );
-    assert_eq!(
-        (messages[0].content_type.as_str(), &messages[0].data[..]),
-        ("text/plain", &b"bye"[..])
-    );
-    assert_eq!(
-        world.timers().iter().collect::<Vec<_>>(),
-        [(&"lost".to_owned(), &3_605_000)]
-    );
+    assert_eq!(messages[0].attributes, [("lane".to_owned(), "7".to_owned())]);
+    assert_eq!((messages[0].content_type.as_str(), &messages[0].data[..]), ("text/plain", &b"bye"[..]));
+    assert_eq!(world.timers().iter().collect::<Vec<_>>(), [(&"lost".to_owned(), &3_605_000)]);
 
     let fault = Outcome::Fault(scenario::Fault("nobody knows".to_owned()));
     assert_eq!(world.timer(&mut rules, "lost"), fault);
@@ -315,14 +233,8 @@ fn data_that_these_rules_did_not_write_is_a_fault_and_no_refusal() {
     };
     let parcel = case.entity().expect("a parcel");
     for strange in [
-        scenario::Entity {
-            data: b"[]?".to_vec(),
-            ..parcel.clone()
-        },
-        scenario::Entity {
-            state: "flying".into(),
-            ..parcel.clone()
-        },
+        scenario::Entity { data: b"[]?".to_vec(), ..parcel.clone() },
+        scenario::Entity { state: "flying".into(), ..parcel.clone() },
     ] {
         assert!(rules.apply(Some(&strange), &event).is_err(), "{strange:?}");
     }
@@ -330,14 +242,7 @@ fn data_that_these_rules_did_not_write_is_a_fault_and_no_refusal() {
 
 #[test]
 fn migrations_are_called_as_they_are() {
-    let old = |schema| Old {
-        schema,
-        state: "waiting",
-        data: b"xyz",
-    };
-    assert!(matches!(
-        Parcels::migrate(&old(1)),
-        Ok((State::Waiting, Parcel { shaken: 3 }))
-    ));
+    let old = |schema| Old { schema, state: "waiting", data: b"xyz" };
+    assert!(matches!(Parcels::migrate(&old(1)), Ok((State::Waiting, Parcel { shaken: 3 }))));
     assert!(Parcels::migrate(&old(0)).is_err());
 }

@@ -7,16 +7,7 @@ use std::process::Command;
 fn build(machine: &str) -> Vec<u8> {
     let target = target_dir();
     let status = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--quiet",
-            "--profile",
-            "guest",
-            "--target",
-            "wasm32-unknown-unknown",
-            "-p",
-            machine,
-        ])
+        .args(["build", "--quiet", "--profile", "guest", "--target", "wasm32-unknown-unknown", "-p", machine])
         .arg("--target-dir")
         .arg(&target)
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
@@ -26,9 +17,7 @@ fn build(machine: &str) -> Vec<u8> {
         .status()
         .expect("cargo starts");
     assert!(status.success(), "{machine} does not build");
-    let file = target
-        .join("wasm32-unknown-unknown/guest")
-        .join(format!("{machine}.wasm"));
+    let file = target.join("wasm32-unknown-unknown/guest").join(format!("{machine}.wasm"));
     std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
@@ -57,29 +46,16 @@ fn sections(module: &[u8]) -> Vec<Section> {
             let (text, inner) = inner.split_at(length);
             (name, content) = (std::str::from_utf8(text).expect("UTF-8"), inner);
         }
-        all.push(Section {
-            id,
-            name: name.to_owned(),
-            content: content.to_vec(),
-        });
+        all.push(Section { id, name: name.to_owned(), content: content.to_vec() });
         rest = after;
     }
     all
 }
 
 fn leb128(bytes: &[u8]) -> (usize, &[u8]) {
-    let length = 1 + bytes
-        .iter()
-        .position(|byte| byte & 0x80 == 0)
-        .expect("a number ends");
+    let length = 1 + bytes.iter().position(|byte| byte & 0x80 == 0).expect("a number ends");
     let (number, rest) = bytes.split_at(length);
-    (
-        number
-            .iter()
-            .rev()
-            .fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f)),
-        rest,
-    )
+    (number.iter().rev().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f)), rest)
 }
 
 #[test]
@@ -88,32 +64,15 @@ fn a_machine_imports_nothing_and_keeps_its_names() {
     const EXPORTS: u8 = 7;
     for machine in ["orders", "subscriptions", "accounts", "sensors"] {
         let sections = sections(&build(machine));
-        assert!(
-            sections.iter().all(|section| section.id != IMPORTS),
-            "{machine} imports something"
-        );
-        let exports = sections
-            .iter()
-            .find(|section| section.id == EXPORTS)
-            .expect("exports");
+        assert!(sections.iter().all(|section| section.id != IMPORTS), "{machine} imports something");
+        let exports = sections.iter().find(|section| section.id == EXPORTS).expect("exports");
         for function in ["describe", "apply", "migrate", "compensate"] {
             let name = format!("seqgate:machine/rules@0.1.0#{function}");
-            let there = exports
-                .content
-                .windows(name.len())
-                .any(|bytes| bytes == name.as_bytes());
+            let there = exports.content.windows(name.len()).any(|bytes| bytes == name.as_bytes());
             assert!(there, "{machine} does not export {function}");
         }
         // wit-component reads the contract from this one, and a backtrace the functions' names from that.
-        assert!(
-            sections
-                .iter()
-                .any(|section| section.name.starts_with("component-type:")),
-            "{machine}"
-        );
-        assert!(
-            sections.iter().any(|section| section.name == "name"),
-            "{machine}"
-        );
+        assert!(sections.iter().any(|section| section.name.starts_with("component-type:")), "{machine}");
+        assert!(sections.iter().any(|section| section.name == "name"), "{machine}");
     }
 }

@@ -19,14 +19,8 @@ pub struct Differs {
     pub got: String,
 }
 
-pub(crate) fn differs<T>(
-    expected: impl fmt::Display,
-    got: impl fmt::Display,
-) -> Result<T, Differs> {
-    Err(Differs {
-        expected: expected.to_string(),
-        got: got.to_string(),
-    })
+pub(crate) fn differs<T>(expected: impl fmt::Display, got: impl fmt::Display) -> Result<T, Differs> {
+    Err(Differs { expected: expected.to_string(), got: got.to_string() })
 }
 
 /// Compares what a step expects with what came of it, and with the world as it is after it.
@@ -46,64 +40,28 @@ fn verdict(expect: &Expect, outcome: &Outcome) -> Result<(), Differs> {
     let got = show(outcome);
     let agrees = match (expect, outcome) {
         (_, Outcome::Broken(_)) => false,
-        (
-            Expect {
-                illegal: Some(code),
-                ..
-            },
-            Outcome::Rejected(Rejection::Illegal(reason)),
-        )
-        | (
-            Expect {
-                malformed: Some(code),
-                ..
-            },
-            Outcome::Rejected(Rejection::Malformed(reason)),
-        ) => *code == reason.code,
-        (
-            Expect {
-                waiting: Some(on), ..
-            },
-            Outcome::Rejected(Rejection::Waiting(got)),
-        ) => on.iter().map(|text| &text.0).collect::<BTreeSet<_>>() == got.iter().collect(),
+        (Expect { illegal: Some(code), .. }, Outcome::Rejected(Rejection::Illegal(reason)))
+        | (Expect { malformed: Some(code), .. }, Outcome::Rejected(Rejection::Malformed(reason))) => {
+            *code == reason.code
+        }
+        (Expect { waiting: Some(on), .. }, Outcome::Rejected(Rejection::Waiting(got))) => {
+            on.iter().map(|text| &text.0).collect::<BTreeSet<_>>() == got.iter().collect()
+        }
         (Expect { fault: true, .. }, Outcome::Fault(_)) => true,
-        (
-            Expect {
-                illegal: None,
-                malformed: None,
-                waiting: None,
-                fault: false,
-                ..
-            },
-            Outcome::Applied { .. },
-        ) => true,
+        (Expect { illegal: None, malformed: None, waiting: None, fault: false, .. }, Outcome::Applied { .. }) => true,
         _ => false,
     };
     if agrees {
         return Ok(());
     }
     match expect {
-        Expect {
-            illegal: Some(code),
-            ..
-        } => differs(format!("illegal {code}"), got),
-        Expect {
-            malformed: Some(code),
-            ..
-        } => differs(format!("malformed {code}"), got),
-        Expect {
-            waiting: Some(on), ..
-        } => differs(
-            format!(
-                "waiting for {}",
-                dependencies(on.iter().map(|text| &text.0))
-            ),
-            got,
-        ),
+        Expect { illegal: Some(code), .. } => differs(format!("illegal {code}"), got),
+        Expect { malformed: Some(code), .. } => differs(format!("malformed {code}"), got),
+        Expect { waiting: Some(on), .. } => {
+            differs(format!("waiting for {}", dependencies(on.iter().map(|text| &text.0))), got)
+        }
         Expect { fault: true, .. } => differs("fault", got),
-        Expect {
-            state: Some(state), ..
-        } => differs(format!("applied, state {state}"), got),
+        Expect { state: Some(state), .. } => differs(format!("applied, state {state}"), got),
         _ => differs("applied", got),
     }
 }
@@ -126,14 +84,7 @@ fn show(outcome: &Outcome) -> String {
 }
 
 fn dependencies<'a>(all: impl Iterator<Item = &'a Dependency>) -> String {
-    let show = |d: &Dependency| {
-        format!(
-            "{}/{}@{}",
-            d.machine,
-            String::from_utf8_lossy(&d.key),
-            d.version
-        )
-    };
+    let show = |d: &Dependency| format!("{}/{}@{}", d.machine, String::from_utf8_lossy(&d.key), d.version);
     all.map(show).collect::<Vec<_>>().join(", ")
 }
 
@@ -157,34 +108,23 @@ fn entity(expect: &Expect, world: &World) -> Result<(), Differs> {
     match &expect.timers {
         Some(Timers::Names(names)) if !names.iter().eq(world.timers().keys()) => {
             let names: Vec<_> = names.iter().map(String::as_str).collect();
-            differs(
-                format!("timers {}", list(&names)),
-                format!("timers {}", show_timers(world.timers())),
-            )
+            differs(format!("timers {}", list(&names)), format!("timers {}", show_timers(world.timers())))
         }
         Some(Timers::Due(due)) => {
             // Checked when the story was read.
-            let due: BTreeMap<_, _> = due
-                .iter()
-                .map(|(name, at)| (name.clone(), parse_instant(at).unwrap_or_default()))
-                .collect();
+            let due: BTreeMap<_, _> =
+                due.iter().map(|(name, at)| (name.clone(), parse_instant(at).unwrap_or_default())).collect();
             if due == *world.timers() {
                 return Ok(());
             }
-            differs(
-                format!("timers {}", show_timers(&due)),
-                format!("timers {}", show_timers(world.timers())),
-            )
+            differs(format!("timers {}", show_timers(&due)), format!("timers {}", show_timers(world.timers())))
         }
         _ => Ok(()),
     }
 }
 
 fn show_timers(timers: &BTreeMap<String, i64>) -> String {
-    let all: Vec<_> = timers
-        .iter()
-        .map(|(name, due)| format!("{name} at {}", show_instant(*due)))
-        .collect();
+    let all: Vec<_> = timers.iter().map(|(name, due)| format!("{name} at {}", show_instant(*due))).collect();
     list(&all.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
@@ -193,30 +133,15 @@ fn sent(expect: &Expect, messages: &[Message]) -> Result<(), Differs> {
         return Ok(());
     };
     let names = |all: Vec<(&str, &str)>| {
-        let all: Vec<_> = all
-            .into_iter()
-            .map(|(topic, kind)| format!("{kind} on {topic}"))
-            .collect();
-        format!(
-            "messages {}",
-            list(&all.iter().map(String::as_str).collect::<Vec<_>>())
-        )
+        let all: Vec<_> = all.into_iter().map(|(topic, kind)| format!("{kind} on {topic}")).collect();
+        format!("messages {}", list(&all.iter().map(String::as_str).collect::<Vec<_>>()))
     };
-    let want: Vec<_> = wanted
-        .iter()
-        .map(|m| (m.topic.as_str(), m.kind.as_str()))
-        .collect();
-    let have: Vec<_> = messages
-        .iter()
-        .map(|m| (m.topic.as_str(), m.kind.as_str()))
-        .collect();
+    let want: Vec<_> = wanted.iter().map(|m| (m.topic.as_str(), m.kind.as_str())).collect();
+    let have: Vec<_> = messages.iter().map(|m| (m.topic.as_str(), m.kind.as_str())).collect();
     if want != have {
         return differs(names(want), names(have));
     }
-    wanted
-        .iter()
-        .zip(messages)
-        .try_for_each(|(want, have)| same_message(want, have))
+    wanted.iter().zip(messages).try_for_each(|(want, have)| same_message(want, have))
 }
 
 fn same_message(want: &ExpectedMessage, have: &Message) -> Result<(), Differs> {
@@ -224,23 +149,13 @@ fn same_message(want: &ExpectedMessage, have: &Message) -> Result<(), Differs> {
     if let Some(key) = &want.key
         && have.key.as_deref() != Some(key.as_bytes())
     {
-        let got = have
-            .key
-            .as_deref()
-            .map_or("the entity's own".into(), String::from_utf8_lossy);
+        let got = have.key.as_deref().map_or("the entity's own".into(), String::from_utf8_lossy);
         return differs(format!("{kind} key {key}"), format!("{kind} key {got}"));
     }
     for attribute in &want.attributes {
-        if !have
-            .attributes
-            .iter()
-            .any(|(name, value)| (name, value) == attribute)
-        {
+        if !have.attributes.iter().any(|(name, value)| (name, value) == attribute) {
             let (name, value) = attribute;
-            return differs(
-                format!("{kind} attribute {name} {value}"),
-                format!("{:?}", have.attributes),
-            );
+            return differs(format!("{kind} attribute {name} {value}"), format!("{:?}", have.attributes));
         }
     }
     if let Some(data) = &want.data
@@ -259,12 +174,7 @@ fn noted(expect: &Expect, notes: &[String]) -> Result<(), Differs> {
     let Some(wanted) = &expect.notes else {
         return Ok(());
     };
-    if wanted.len() == notes.len()
-        && wanted
-            .iter()
-            .zip(notes)
-            .all(|(want, note)| note.contains(want.as_str()))
-    {
+    if wanted.len() == notes.len() && wanted.iter().zip(notes).all(|(want, note)| note.contains(want.as_str())) {
         return Ok(());
     }
     differs(format!("notes {wanted:?}"), format!("notes {notes:?}"))

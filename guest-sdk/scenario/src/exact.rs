@@ -10,11 +10,7 @@ use serde_json::value::RawValue;
 /// elements in order; anything else is equal.
 pub(crate) fn missing(expected: &RawValue, got: &[u8]) -> Option<Difference> {
     let Ok(got) = serde_json::from_slice::<&RawValue>(got) else {
-        return Some(Difference::at(
-            "",
-            expected.get(),
-            &String::from_utf8_lossy(got),
-        ));
+        return Some(Difference::at("", expected.get(), &String::from_utf8_lossy(got)));
     };
     compare("", expected, got)
 }
@@ -30,11 +26,7 @@ pub(crate) struct Difference {
 
 impl Difference {
     fn at(path: &str, expected: &str, got: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            expected: expected.to_owned(),
-            got: got.to_owned(),
-        }
+        Self { path: path.to_owned(), expected: expected.to_owned(), got: got.to_owned() }
     }
 }
 
@@ -45,10 +37,8 @@ fn compare(path: &str, expected: &RawValue, got: &RawValue) -> Option<Difference
     let differ = || Some(Difference::at(path, want, have));
     match want.as_bytes().first() {
         Some(b'{') => {
-            let (Ok(want), Ok(have)) = (
-                serde_json::from_str::<Object>(want),
-                serde_json::from_str::<Object>(have),
-            ) else {
+            let (Ok(want), Ok(have)) = (serde_json::from_str::<Object>(want), serde_json::from_str::<Object>(have))
+            else {
                 return differ();
             };
             want.iter().find_map(|(name, want)| {
@@ -67,18 +57,11 @@ fn compare(path: &str, expected: &RawValue, got: &RawValue) -> Option<Difference
             if want.len() != have.len() {
                 return differ();
             }
-            want.iter()
-                .zip(have)
-                .enumerate()
-                .find_map(|(i, (want, have))| compare(&format!("{path}[{i}]"), want, have))
+            want.iter().zip(have).enumerate().find_map(|(i, (want, have))| compare(&format!("{path}[{i}]"), want, have))
         }
         Some(b'"') => {
             let parse = |text| serde_json::from_str::<String>(text).ok();
-            if parse(want).is_some() && parse(want) == parse(have) {
-                None
-            } else {
-                differ()
-            }
+            if parse(want).is_some() && parse(want) == parse(have) { None } else { differ() }
         }
         _ => {
             if want == have {
@@ -96,34 +79,18 @@ mod tests {
 
     fn check(expected: &str, got: &str, at: Option<&str>) {
         let raw = RawValue::from_string(expected.to_owned()).expect("JSON");
-        assert_eq!(
-            missing(&raw, got.as_bytes()).map(|d| d.path).as_deref(),
-            at,
-            "{expected} in {got}"
-        );
+        assert_eq!(missing(&raw, got.as_bytes()).map(|d| d.path).as_deref(), at, "{expected} in {got}");
     }
 
     #[test]
     fn a_subset_is_enough_and_digits_count() {
         check(r#"{"a":1}"#, r#"{ "b": 2, "a": 1 }"#, None);
-        check(
-            r#"{"a":{"b":[1,{"c":"é"}]}}"#,
-            r#"{"a":{"b":[1,{"c":"\u00e9","d":0}]}}"#,
-            None,
-        );
+        check(r#"{"a":{"b":[1,{"c":"é"}]}}"#, r#"{"a":{"b":[1,{"c":"\u00e9","d":0}]}}"#, None);
         check("92242727567802499063", "92242727567802499063", None);
-        check(
-            r#"{"a":92242727567802499063}"#,
-            r#"{"a":92242727567802499064}"#,
-            Some(".a"),
-        );
+        check(r#"{"a":92242727567802499063}"#, r#"{"a":92242727567802499064}"#, Some(".a"));
         check(r#"{"a":1}"#, r#"{"a":"1"}"#, Some(".a"));
         check(r#"{"a":[1]}"#, r#"{"a":[1,2]}"#, Some(".a"));
-        check(
-            r#"{"a":[1,{"b":2}]}"#,
-            r#"{"a":[1,{"b":3}]}"#,
-            Some(".a[1].b"),
-        );
+        check(r#"{"a":[1,{"b":2}]}"#, r#"{"a":[1,{"b":3}]}"#, Some(".a[1].b"));
         check(r#"{"a":null}"#, "{}", Some(".a"));
         check("{}", "not json", Some(""));
     }

@@ -51,11 +51,9 @@ mod world;
 pub use check::{Differs, check};
 pub use load::{LoadError, load, parse};
 pub use model::{
-    Dependency, Description, Edge, Effect, Entity, Event, Failure, Fault, Message, Origin,
-    PendingTimer, Reason, Rejection, StateInfo, Subject, Transition, Trigger, When,
+    Dependency, Description, Edge, Effect, Entity, Event, Failure, Fault, Message, Origin, PendingTimer, Reason,
+    Rejection, StateInfo, Subject, Transition, Trigger, When,
 };
 pub use run::{Mismatch, Report, run};
-pub use story::{
-    Clock, DependencyText, Expect, ExpectedMessage, Payload, Step, Story, Timers, What,
-};
+pub use story::{Clock, DependencyText, Expect, ExpectedMessage, Payload, Step, Story, Timers, What};
 pub use world::{Input, Outcome, World};

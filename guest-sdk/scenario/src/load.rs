@@ -36,10 +36,8 @@ pub fn load(folder: &Path) -> Result<Vec<Story>, LoadError> {
         move |source| LoadError::Read { path, source }
     };
     let entries = fs::read_dir(folder).map_err(failed(folder))?;
-    let mut files = entries
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(failed(folder))?;
+    let mut files =
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(failed(folder))?;
     files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
     files.sort();
     if files.is_empty() {
@@ -51,10 +49,8 @@ pub fn load(folder: &Path) -> Result<Vec<Story>, LoadError> {
 
 /// The story in a file's bytes; `file` is only its name.
 pub fn parse(file: &Path, bytes: &[u8]) -> Result<Story, LoadError> {
-    let mut story: Story = serde_json::from_slice(bytes).map_err(|source| LoadError::Story {
-        file: file.to_owned(),
-        source,
-    })?;
+    let mut story: Story =
+        serde_json::from_slice(bytes).map_err(|source| LoadError::Story { file: file.to_owned(), source })?;
     story.file = file.to_owned();
     Ok(story)
 }

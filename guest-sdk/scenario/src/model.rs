@@ -230,11 +230,7 @@ pub trait Subject {
     fn describe(&self) -> Description;
 
     /// Decides an event or a timer.
-    fn apply(
-        &mut self,
-        current: Option<&Entity>,
-        event: &Event,
-    ) -> Result<Result<Transition, Rejection>, Fault>;
+    fn apply(&mut self, current: Option<&Entity>, event: &Event) -> Result<Result<Transition, Rejection>, Fault>;
 
     /// Decides what a refused event leaves behind. The event's trigger is [`Trigger::Compensation`].
     fn compensate(

@@ -36,11 +36,7 @@ impl fmt::Display for Report {
             writeln!(f, "{mismatch}\n")?;
         }
         let told = self.stories - self.mismatches.len();
-        write!(
-            f,
-            "{told} of {} scenarios hold ({} steps)",
-            self.stories, self.steps
-        )?;
+        write!(f, "{told} of {} scenarios hold ({} steps)", self.stories, self.steps)?;
         for edge in &self.untaken {
             write!(f, "\nno scenario takes {edge}")?;
         }
@@ -67,14 +63,7 @@ pub struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            title,
-            step,
-            what,
-            expected,
-            got,
-        } = self;
+        let Self { file, title, step, what, expected, got } = self;
         writeln!(f, "{}: {title}", file.display())?;
         writeln!(f, "  step {step}: {what}")?;
         writeln!(f, "    expected  {expected}")?;
@@ -85,12 +74,7 @@ impl fmt::Display for Mismatch {
 /// Tells every story, each about a new entity, and reports what differs.
 pub fn run(subject: &mut dyn Subject, stories: &[Story]) -> Report {
     let description = subject.describe();
-    let mut report = Report {
-        stories: stories.len(),
-        steps: 0,
-        mismatches: Vec::new(),
-        untaken: Vec::new(),
-    };
+    let mut report = Report { stories: stories.len(), steps: 0, mismatches: Vec::new(), untaken: Vec::new() };
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     for story in stories {
         let mut world = World::new(description.clone(), story.key.as_str());
@@ -114,10 +98,7 @@ pub fn run(subject: &mut dyn Subject, stories: &[Story]) -> Report {
         taken.extend(world.taken());
     }
     let edges = description.edges.into_iter().enumerate();
-    report.untaken = edges
-        .filter(|(i, _)| !taken.contains(i))
-        .map(|(_, edge)| edge)
-        .collect();
+    report.untaken = edges.filter(|(i, _)| !taken.contains(i)).map(|(_, edge)| edge).collect();
     report
 }
 
@@ -135,10 +116,7 @@ fn tell(
     }
     let input = |kind: &str, time| Input {
         kind: kind.to_owned(),
-        id: step
-            .id
-            .clone()
-            .unwrap_or_else(|| format!("step-{}", index + 1)),
+        id: step.id.clone().unwrap_or_else(|| format!("step-{}", index + 1)),
         time,
         version: step.version,
         idempotency_key: step.idempotency_key.clone(),
@@ -153,10 +131,7 @@ fn tell(
         What::Event(kind) => world.event(subject, input(kind, *clock)),
         What::Timer(name) => {
             // It fires when it is due, or later where the story's clock has already passed that.
-            *clock = world
-                .timers()
-                .get(name)
-                .map_or(*clock, |due| *due.max(clock));
+            *clock = world.timers().get(name).map_or(*clock, |due| *due.max(clock));
             world.timer(subject, name)
         }
         What::Compensate(kind) => {

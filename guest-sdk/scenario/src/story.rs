@@ -163,15 +163,9 @@ impl TryFrom<String> for DependencyText {
         let parse = || {
             let (entity, version) = text.rsplit_once('@')?;
             let (machine, key) = entity.split_once('/')?;
-            Some(Dependency {
-                machine: machine.into(),
-                key: key.into(),
-                version: version.parse().ok()?,
-            })
+            Some(Dependency { machine: machine.into(), key: key.into(), version: version.parse().ok()? })
         };
-        parse()
-            .map(Self)
-            .ok_or_else(|| format!("`{text}` is no dependency such as orders/1024@3"))
+        parse().map(Self).ok_or_else(|| format!("`{text}` is no dependency such as orders/1024@3"))
     }
 }
 
@@ -242,14 +236,10 @@ impl TryFrom<StepFile> for Step {
             _ => return Err("a step has exactly one of `event`, `timer` and `compensate`".into()),
         };
         let data = match (file.data, file.text) {
-            (Some(json), None) => Payload {
-                bytes: json.get().as_bytes().to_vec(),
-                content_type: Some("application/json"),
-            },
-            (None, Some(text)) => Payload {
-                bytes: text.into_bytes(),
-                content_type: Some("text/plain"),
-            },
+            (Some(json), None) => {
+                Payload { bytes: json.get().as_bytes().to_vec(), content_type: Some("application/json") }
+            }
+            (None, Some(text)) => Payload { bytes: text.into_bytes(), content_type: Some("text/plain") },
             (None, None) => Payload::default(),
             (Some(_), Some(_)) => return Err("a step has `data` or `text`, not both".into()),
         };
@@ -280,17 +270,10 @@ impl TryFrom<StepFile> for Step {
 
 impl Expect {
     fn check(&self, what: &What) -> Result<(), String> {
-        let refusals = [
-            self.illegal.is_some(),
-            self.malformed.is_some(),
-            self.waiting.is_some(),
-            self.fault,
-        ];
+        let refusals = [self.illegal.is_some(), self.malformed.is_some(), self.waiting.is_some(), self.fault];
         let refused = refusals.iter().filter(|given| **given).count();
         if refused > 1 {
-            return Err(
-                "`expect` has at most one of `illegal`, `malformed`, `waiting` and `fault`".into(),
-            );
+            return Err("`expect` has at most one of `illegal`, `malformed`, `waiting` and `fault`".into());
         }
         if refused == 1 && (self.messages.is_some() || self.notes.is_some()) {
             return Err("a refusal has neither `messages` nor `notes`".into());
@@ -299,9 +282,7 @@ impl Expect {
             return Err("`refused` belongs to a `compensate` step".into());
         }
         if let Some(Timers::Due(timers)) = &self.timers {
-            timers
-                .values()
-                .try_for_each(|due| parse_instant(due).map(drop))?;
+            timers.values().try_for_each(|due| parse_instant(due).map(drop))?;
         }
         Ok(())
     }

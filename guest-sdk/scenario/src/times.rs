@@ -13,8 +13,7 @@ pub(crate) fn parse_instant(text: &str) -> Result<i64, String> {
     let at = OffsetDateTime::parse(text, &Rfc3339)
         .map_err(|_| format!("`{text}` is no RFC 3339 time such as 2026-11-30T10:00:00Z"))?;
     // The years that RFC 3339 can write lie far within the range of milliseconds in an i64.
-    i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000))
-        .map_err(|_| format!("`{text}` is out of range"))
+    i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).map_err(|_| format!("`{text}` is out of range"))
 }
 
 /// The RFC 3339 text of a time, or its milliseconds where RFC 3339 has no year for it.
@@ -38,10 +37,7 @@ pub(crate) fn parse_length(text: &str) -> Result<Duration, String> {
         "d" => 86_400_000,
         _ => return Err(wrong()),
     };
-    count
-        .checked_mul(unit)
-        .map(Duration::from_millis)
-        .ok_or_else(wrong)
+    count.checked_mul(unit).map(Duration::from_millis).ok_or_else(wrong)
 }
 
 /// A time plus milliseconds, at the end of time where it would pass it.
@@ -56,10 +52,7 @@ mod tests {
     #[test]
     fn instants_go_there_and_back() {
         assert_eq!(parse_instant("2026-01-01T00:00:00Z"), Ok(DEFAULT_START));
-        assert_eq!(
-            parse_instant("2026-01-01T01:00:00.0019+01:00"),
-            Ok(DEFAULT_START + 1)
-        );
+        assert_eq!(parse_instant("2026-01-01T01:00:00.0019+01:00"), Ok(DEFAULT_START + 1));
         assert_eq!(show_instant(DEFAULT_START + 1), "2026-01-01T00:00:00.001Z");
         assert!(parse_instant("yesterday").is_err());
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
-    Dependency, Description, Edge, Effect, Entity, Event, Failure, Fault, Message, Origin,
-    PendingTimer, Reason, Rejection, Subject, Transition, Trigger, When,
+    Dependency, Description, Edge, Effect, Entity, Event, Failure, Fault, Message, Origin, PendingTimer, Reason,
+    Rejection, Subject, Transition, Trigger, When,
 };
 use crate::times::plus;
 
@@ -64,13 +64,7 @@ pub struct World {
 impl World {
     /// An entity that does not exist yet.
     pub fn new(description: Description, key: impl Into<Vec<u8>>) -> Self {
-        Self {
-            description,
-            key: key.into(),
-            entity: None,
-            timers: BTreeMap::new(),
-            taken: BTreeSet::new(),
-        }
+        Self { description, key: key.into(), entity: None, timers: BTreeMap::new(), taken: BTreeSet::new() }
     }
 
     /// The entity, once it exists. Its `timers` are those that are pending, in the order of their names.
@@ -102,10 +96,7 @@ impl World {
     pub fn timer(&mut self, subject: &mut dyn Subject, name: &str) -> Outcome {
         let (Some(entity), Some(due)) = (&self.entity, self.timers.remove(name)) else {
             let pending: Vec<_> = self.timers.keys().map(String::as_str).collect();
-            return Outcome::Broken(format!(
-                "timer `{name}` is not pending; pending: {}",
-                list(&pending)
-            ));
+            return Outcome::Broken(format!("timer `{name}` is not pending; pending: {}", list(&pending)));
         };
         let event = Event {
             id: format!("timer:{name}:{}", entity.revision),
@@ -131,28 +122,18 @@ impl World {
     }
 
     /// An event arrives, must be refused, and is compensated. The reason of the first refusal comes with the outcome.
-    pub fn compensate(
-        &mut self,
-        subject: &mut dyn Subject,
-        input: Input,
-    ) -> (Option<Reason>, Outcome) {
+    pub fn compensate(&mut self, subject: &mut dyn Subject, input: Input) -> (Option<Reason>, Outcome) {
         let mut event = self.event_of(input);
         let (reason, failure) = match subject.apply(self.entity.as_ref(), &event) {
             Ok(Err(Rejection::Illegal(reason))) => (reason.clone(), Failure::Illegal(reason)),
             Ok(Err(Rejection::Malformed(reason))) => (reason.clone(), Failure::Malformed(reason)),
             Ok(Err(Rejection::Waiting(_))) => {
-                return (
-                    None,
-                    Outcome::Broken("the event waits; nothing to undo".into()),
-                );
+                return (None, Outcome::Broken("the event waits; nothing to undo".into()));
             }
             Ok(Ok(to)) => {
                 return (
                     None,
-                    Outcome::Broken(format!(
-                        "the event is taken, to state `{}`; nothing to undo",
-                        to.state
-                    )),
+                    Outcome::Broken(format!("the event is taken, to state `{}`; nothing to undo", to.state)),
                 );
             }
             Err(fault) => return (None, Outcome::Fault(fault)),
@@ -169,11 +150,7 @@ impl World {
     }
 
     fn event_of(&self, input: Input) -> Event {
-        let next = self
-            .entity
-            .as_ref()
-            .map_or(0, |entity| entity.version)
-            .saturating_add(1);
+        let next = self.entity.as_ref().map_or(0, |entity| entity.version).saturating_add(1);
         Event {
             id: input.id,
             source: "/scenario".into(),
@@ -194,25 +171,14 @@ impl World {
     fn take(&mut self, event: &Event, transition: Transition) -> Outcome {
         let state = self.entity.as_ref().map(|entity| entity.state.as_str());
         let edge = self.description.edges.iter().position(|edge| {
-            edge.trigger == event.trigger
-                && edge.target == transition.state
-                && self.starts_from(edge, state)
+            edge.trigger == event.trigger && edge.target == transition.state && self.starts_from(edge, state)
         });
-        let stays = matches!(event.trigger, Trigger::Compensation(_))
-            && state == Some(transition.state.as_str());
+        let stays = matches!(event.trigger, Trigger::Compensation(_)) && state == Some(transition.state.as_str());
         if edge.is_none() && !stays {
             let from = state.unwrap_or("absent");
-            return Outcome::Broken(format!(
-                "no edge is declared from `{from}` to `{}`",
-                transition.state
-            ));
+            return Outcome::Broken(format!("no edge is declared from `{from}` to `{}`", transition.state));
         }
-        let Some(terminal) = self
-            .description
-            .states
-            .iter()
-            .find(|info| info.name == transition.state)
-        else {
+        let Some(terminal) = self.description.states.iter().find(|info| info.name == transition.state) else {
             return Outcome::Broken(format!("state `{}` is not declared", transition.state));
         };
         let terminal = terminal.terminal;
@@ -222,12 +188,7 @@ impl World {
             match effect {
                 Effect::Send(message) => messages.push(message),
                 Effect::Start { name, when } => {
-                    if !self
-                        .description
-                        .edges
-                        .iter()
-                        .any(|edge| edge.trigger == Trigger::Timer(name.clone()))
-                    {
+                    if !self.description.edges.iter().any(|edge| edge.trigger == Trigger::Timer(name.clone())) {
                         return Outcome::Broken(format!("no edge is declared for timer `{name}`"));
                     }
                     let due = match when {
@@ -245,21 +206,16 @@ impl World {
         self.timers = timers;
         self.taken.extend(edge);
         self.change(event, transition.state, transition.data);
-        Outcome::Applied {
-            messages,
-            notes: transition.notes,
-        }
+        Outcome::Applied { messages, notes: transition.notes }
     }
 
     fn starts_from(&self, edge: &Edge, state: Option<&str>) -> bool {
         match (&edge.origin, state) {
             (Origin::Absent, None) => true,
             (Origin::State(from), Some(state)) => from == state,
-            (Origin::AnyLive, Some(state)) => self
-                .description
-                .states
-                .iter()
-                .any(|info| info.name == state && !info.terminal),
+            (Origin::AnyLive, Some(state)) => {
+                self.description.states.iter().any(|info| info.name == state && !info.terminal)
+            }
             _ => false,
         }
     }
@@ -286,23 +242,13 @@ impl World {
 
     fn show_timers(&mut self) {
         if let Some(entity) = &mut self.entity {
-            entity.timers = self
-                .timers
-                .iter()
-                .map(|(name, due)| PendingTimer {
-                    name: name.clone(),
-                    due: *due,
-                })
-                .collect();
+            entity.timers =
+                self.timers.iter().map(|(name, due)| PendingTimer { name: name.clone(), due: *due }).collect();
         }
     }
 }
 
 /// Names for a person; `none` where there are none.
 pub(crate) fn list(names: &[&str]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -28,13 +28,7 @@ pub fn absent<M: Machine>() -> Case<M> {
     let rules = Native::<M>::new();
     let world = World::new(seqgate_scenario::Subject::describe(&rules), "case");
     let last = Outcome::Broken("nothing has happened yet".to_owned());
-    Case {
-        rules,
-        world,
-        clock: 1_767_225_600_000,
-        count: 0,
-        last,
-    }
+    Case { rules, world, clock: 1_767_225_600_000, count: 0, last }
 }
 
 impl<M: Machine> Case<M> {
@@ -80,20 +74,14 @@ impl<M: Machine> Case<M> {
     /// It was applied, and the entity is in this state.
     #[track_caller]
     pub fn then(self, state: M::State) -> Self {
-        self.expect(&Expect {
-            state: Some(state.name().to_owned()),
-            ..Expect::default()
-        })
+        self.expect(&Expect { state: Some(state.name().to_owned()), ..Expect::default() })
     }
 
     /// The entity's data contains this JSON, digit by digit.
     #[track_caller]
     pub fn then_data(self, json: &str) -> Self {
         match RawValue::from_string(json.to_owned()) {
-            Ok(data) => self.expect(&Expect {
-                data: Some(data),
-                ..Expect::default()
-            }),
+            Ok(data) => self.expect(&Expect { data: Some(data), ..Expect::default() }),
             Err(error) => panic!("{error} in {json}"),
         }
     }
@@ -101,41 +89,27 @@ impl<M: Machine> Case<M> {
     /// Messages of these types were sent, in this order, and no others.
     #[track_caller]
     pub fn then_sends(self, kinds: &[&str]) -> Self {
-        let Outcome::Applied { messages, .. } = &self.last else {
-            panic!("not applied: {:?}", self.last)
-        };
-        assert!(
-            messages.iter().map(|message| &message.kind).eq(kinds),
-            "sent {messages:?}, not {kinds:?}"
-        );
+        let Outcome::Applied { messages, .. } = &self.last else { panic!("not applied: {:?}", self.last) };
+        assert!(messages.iter().map(|message| &message.kind).eq(kinds), "sent {messages:?}, not {kinds:?}");
         self
     }
 
     /// It was illegal, with this code.
     #[track_caller]
     pub fn then_illegal(self, code: &str) -> Self {
-        self.expect(&Expect {
-            illegal: Some(code.to_owned()),
-            ..Expect::default()
-        })
+        self.expect(&Expect { illegal: Some(code.to_owned()), ..Expect::default() })
     }
 
     /// It was malformed, with this code.
     #[track_caller]
     pub fn then_malformed(self, code: &str) -> Self {
-        self.expect(&Expect {
-            malformed: Some(code.to_owned()),
-            ..Expect::default()
-        })
+        self.expect(&Expect { malformed: Some(code.to_owned()), ..Expect::default() })
     }
 
     /// The rules panicked.
     #[track_caller]
     pub fn then_fault(self) -> Self {
-        self.expect(&Expect {
-            fault: true,
-            ..Expect::default()
-        })
+        self.expect(&Expect { fault: true, ..Expect::default() })
     }
 
     /// Whatever a scenario can expect.

@@ -16,11 +16,7 @@ pub(super) fn description(from: wit::Description) -> plain::Description {
 }
 
 fn state(from: wit::StateInfo) -> plain::StateInfo {
-    plain::StateInfo {
-        name: from.name,
-        terminal: from.terminal,
-        expected_within: from.expected_within,
-    }
+    plain::StateInfo { name: from.name, terminal: from.terminal, expected_within: from.expected_within }
 }
 
 fn edge(from: wit::Edge) -> plain::Edge {
@@ -34,18 +30,11 @@ fn edge(from: wit::Edge) -> plain::Edge {
         wit::Trigger::Timer(name) => plain::Trigger::Timer(name),
         wit::Trigger::Compensation(name) => plain::Trigger::Compensation(name),
     };
-    plain::Edge {
-        origin,
-        trigger,
-        target: from.target,
-    }
+    plain::Edge { origin, trigger, target: from.target }
 }
 
 pub(super) fn entity(from: &plain::Entity) -> wit::Entity {
-    let timer = |timer: &plain::PendingTimer| wit::PendingTimer {
-        name: timer.name.clone(),
-        due: timer.due,
-    };
+    let timer = |timer: &plain::PendingTimer| wit::PendingTimer { name: timer.name.clone(), due: timer.due };
     wit::Entity {
         key: from.key.clone(),
         version: from.version,
@@ -64,11 +53,8 @@ pub(super) fn event(from: &plain::Event) -> wit::Event {
         plain::Trigger::Timer(name) => wit::Trigger::Timer(name),
         plain::Trigger::Compensation(name) => wit::Trigger::Compensation(name),
     };
-    let met = |d: &plain::Dependency| wit::Dependency {
-        machine: d.machine.clone(),
-        key: d.key.clone(),
-        version: d.version,
-    };
+    let met =
+        |d: &plain::Dependency| wit::Dependency { machine: d.machine.clone(), key: d.key.clone(), version: d.version };
     wit::Event {
         id: from.id.clone(),
         source: from.source.clone(),
@@ -86,10 +72,7 @@ pub(super) fn event(from: &plain::Event) -> wit::Event {
 }
 
 pub(super) fn failure(from: &plain::Failure) -> wit::Failure {
-    let reason = |r: &plain::Reason| wit::Reason {
-        code: r.code.clone(),
-        message: r.message.clone(),
-    };
+    let reason = |r: &plain::Reason| wit::Reason { code: r.code.clone(), message: r.message.clone() };
     match from {
         plain::Failure::Illegal(why) => wit::Failure::Illegal(reason(why)),
         plain::Failure::Malformed(why) => wit::Failure::Malformed(reason(why)),
@@ -128,21 +111,12 @@ fn effect(from: wit::Effect) -> plain::Effect {
 }
 
 pub(super) fn rejection(from: wit::Rejection) -> plain::Rejection {
-    let reason = |r: wit::Reason| plain::Reason {
-        code: r.code,
-        message: r.message,
-    };
+    let reason = |r: wit::Reason| plain::Reason { code: r.code, message: r.message };
     match from {
         wit::Rejection::Illegal(why) => plain::Rejection::Illegal(reason(why)),
         wit::Rejection::Malformed(why) => plain::Rejection::Malformed(reason(why)),
         wit::Rejection::Waiting(on) => plain::Rejection::Waiting(
-            on.into_iter()
-                .map(|d| plain::Dependency {
-                    machine: d.machine,
-                    key: d.key,
-                    version: d.version,
-                })
-                .collect(),
+            on.into_iter().map(|d| plain::Dependency { machine: d.machine, key: d.key, version: d.version }).collect(),
         ),
     }
 }

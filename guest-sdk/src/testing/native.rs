@@ -38,16 +38,9 @@ impl<M: Machine> plain::Subject for Native<M> {
         Ok(answer.map(convert::transition).map_err(convert::rejection))
     }
 
-    fn compensate(
-        &mut self,
-        current: Option<&plain::Entity>,
-        event: &plain::Event,
-        failure: &plain::Failure,
-    ) -> Asked {
+    fn compensate(&mut self, current: Option<&plain::Entity>, event: &plain::Event, failure: &plain::Failure) -> Asked {
         let (current, event) = (current.map(convert::entity), convert::event(event));
-        let answer = caught(|| {
-            engine::compensate::<M>(current.as_ref(), &event, convert::failure(failure))
-        })?;
+        let answer = caught(|| engine::compensate::<M>(current.as_ref(), &event, convert::failure(failure)))?;
         Ok(answer.map(convert::transition).map_err(convert::rejection))
     }
 }

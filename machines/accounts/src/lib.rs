@@ -52,20 +52,13 @@ impl Machine for Accounts {
 
     fn apply(account: Option<Account>, event: Event, cx: &Context<Self>) -> Answer<Self> {
         match (account, event) {
-            (None, Event::Opened(NewAccount { currency })) => Ok(cx.to(
-                State::Open,
-                Account {
-                    currency,
-                    balance: Balance::ZERO,
-                },
-            )),
+            (None, Event::Opened(NewAccount { currency })) => {
+                Ok(cx.to(State::Open, Account { currency, balance: Balance::ZERO }))
+            }
             (Some(account), Event::Credited(Movement { amount, currency })) => {
                 same_currency(&account, &currency)?;
                 let Some(balance) = account.balance.checked_add(amount) else {
-                    let text = format_args!(
-                        "{amount} more than {} is too much to count",
-                        account.balance
-                    );
+                    let text = format_args!("{amount} more than {} is too much to count", account.balance);
                     return Err(Refusal::illegal("balance-overflow", text));
                 };
                 Ok(cx.to(State::Open, Account { balance, ..account }))
@@ -81,12 +74,7 @@ impl Machine for Accounts {
             (Some(account), Event::Frozen) => Ok(cx.to(State::Frozen, account)),
             (Some(account), Event::Unfrozen) => Ok(cx.to(State::Open, account)),
             (Some(account), Event::Closed) => {
-                ensure!(
-                    account.balance.is_zero(),
-                    "not-empty",
-                    "{} are still there",
-                    account.balance
-                );
+                ensure!(account.balance.is_zero(), "not-empty", "{} are still there", account.balance);
                 Ok(cx.to(State::Closed, account))
             }
             _ => Err(cx.wrong_state()),
@@ -104,11 +92,6 @@ impl Machine for Accounts {
 }
 
 fn same_currency(account: &Account, currency: &Text) -> Result<(), Refusal> {
-    ensure!(
-        *currency == account.currency,
-        "currency-differs",
-        "{currency} in an account in {}",
-        account.currency
-    );
+    ensure!(*currency == account.currency, "currency-differs", "{currency} in an account in {}", account.currency);
     Ok(())
 }

@@ -92,14 +92,8 @@ impl Machine for Orders {
     fn apply(order: Option<Order>, event: Event, cx: &Context<Self>) -> Answer<Self> {
         match (order, event) {
             (None, Event::Created(NewOrder { total, currency })) => {
-                let order = Order {
-                    total,
-                    currency,
-                    paid: None,
-                };
-                Ok(cx
-                    .to(State::Pending, order)
-                    .start(Timer::PaymentTimeout, after(minutes(30))))
+                let order = Order { total, currency, paid: None };
+                Ok(cx.to(State::Pending, order).start(Timer::PaymentTimeout, after(minutes(30))))
             }
             (Some(order), Event::Paid(payment)) => pay(order, payment, cx),
             (Some(order), Event::Shipped) => Ok(cx.to(State::Shipped, order)),
@@ -107,11 +101,7 @@ impl Machine for Orders {
             (Some(order), Event::Cancelled) => {
                 let refund = order.paid.map(|paid| {
                     let (amount, currency) = (Some(paid), Some(&order.currency));
-                    refund(&RefundRequested {
-                        cause: cx.event_id(),
-                        amount,
-                        currency,
-                    })
+                    refund(&RefundRequested { cause: cx.event_id(), amount, currency })
                 });
                 let step = cx.to(State::Cancelled, order);
                 Ok(match refund {
@@ -133,20 +123,11 @@ impl Machine for Orders {
         }
     }
 
-    fn compensate(
-        order: Option<Order>,
-        compensation: Compensation,
-        _: &Failure,
-        cx: &Context<Self>,
-    ) -> Answer<Self> {
+    fn compensate(order: Option<Order>, compensation: Compensation, _: &Failure, cx: &Context<Self>) -> Answer<Self> {
         match (order, compensation) {
             (Some(order), Compensation::LatePayment) => {
                 note!(cx, "paid after it was cancelled: the money goes back");
-                let request = RefundRequested {
-                    cause: cx.event_id(),
-                    amount: None,
-                    currency: None,
-                };
+                let request = RefundRequested { cause: cx.event_id(), amount: None, currency: None };
                 Ok(cx.to(State::Cancelled, order).send(refund(&request)))
             }
             (None, Compensation::LatePayment) => Err(cx.wrong_state()),
@@ -156,31 +137,12 @@ impl Machine for Orders {
 
 fn pay(order: Order, payment: Payment, cx: &Context<Orders>) -> Answer<Orders> {
     let Payment { amount, currency } = payment;
-    ensure!(
-        currency == order.currency,
-        "currency-differs",
-        "paid in {currency}, owed in {}",
-        order.currency
-    );
-    ensure!(
-        amount == order.total,
-        "amount-differs",
-        "{amount} paid, {} owed",
-        order.total
-    );
-    let request = FulfilmentRequested {
-        total: order.total,
-        currency: &order.currency,
-    };
+    ensure!(currency == order.currency, "currency-differs", "paid in {currency}, owed in {}", order.currency);
+    ensure!(amount == order.total, "amount-differs", "{amount} paid, {} owed", order.total);
+    let request = FulfilmentRequested { total: order.total, currency: &order.currency };
     let request = Message::json("fulfilment", "fulfilment.requested", &request);
-    let order = Order {
-        paid: Some(amount),
-        ..order
-    };
-    Ok(cx
-        .to(State::Paid, order)
-        .cancel(Timer::PaymentTimeout)
-        .send(request))
+    let order = Order { paid: Some(amount), ..order };
+    Ok(cx.to(State::Paid, order).cancel(Timer::PaymentTimeout).send(request))
 }
 
 fn refund(request: &RefundRequested) -> Message {

@@ -53,12 +53,7 @@ impl Machine for Sensors {
             Event::Reported(report) => {
                 // WRONG ON PURPOSE: nobody has asked whether the divisor is 0.
                 let celsius = report.celsius / report.calibration.unwrap_or(1);
-                cx.to(
-                    State::Online,
-                    Sensor {
-                        celsius: Some(celsius),
-                    },
-                )
+                cx.to(State::Online, Sensor { celsius: Some(celsius) })
             }
             Event::Lost => cx.to(State::Offline, sensor),
             Event::Retired => cx.to(State::Retired, sensor),

@@ -68,11 +68,7 @@ impl TryFrom<String> for Period {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let month = match text.as_bytes() {
-            [year @ .., b'-', tens, ones]
-                if year.len() == 4 && year.iter().all(u8::is_ascii_digit) =>
-            {
-                [*tens, *ones]
-            }
+            [year @ .., b'-', tens, ones] if year.len() == 4 && year.iter().all(u8::is_ascii_digit) => [*tens, *ones],
             _ => [0, 0],
         };
         match month {
@@ -109,11 +105,7 @@ impl Machine for Subscriptions {
                 let first = cx.state() == Some(State::Active);
                 let step = cx.to(State::PastDue, it);
                 // A second failure does not buy more time.
-                Ok(if first {
-                    step.start(Timer::Dunning, after(days(14)))
-                } else {
-                    step
-                })
+                Ok(if first { step.start(Timer::Dunning, after(days(14))) } else { step })
             }
             (Some(it), Event::Paused) => Ok(cx.to(State::Paused, it)),
             (Some(it), Event::Resumed) => Ok(cx.to(State::Active, it)),
@@ -139,12 +131,8 @@ impl Machine for Subscriptions {
         match (subscription, cx.state(), compensation) {
             (Some(it), Some(state), Compensation::LateRenewal) => {
                 note!(cx, "renewed after its end: the money goes back");
-                let request = RefundRequested {
-                    cause: cx.event_id(),
-                };
-                Ok(cx
-                    .to(state, it)
-                    .send(Message::json("payments", "refund.requested", &request)))
+                let request = RefundRequested { cause: cx.event_id() };
+                Ok(cx.to(state, it).send(Message::json("payments", "refund.requested", &request)))
             }
             _ => Err(cx.wrong_state()),
         }
@@ -169,25 +157,11 @@ fn create(trial_end: Option<String>, cx: &Context<Subscriptions>) -> Step {
 
 fn renew(it: Subscription, period: Period, cx: &Context<Subscriptions>) -> Answer<Subscriptions> {
     if let Some(last) = &it.period {
-        ensure!(
-            period > *last,
-            "period-not-later",
-            "{} does not come after {}",
-            period.0,
-            last.0
-        );
+        ensure!(period > *last, "period-not-later", "{} does not come after {}", period.0, last.0);
     }
-    let invoice = InvoicePaid {
-        invoice: cx.derive_id(0),
-        period: &period,
-    };
+    let invoice = InvoicePaid { invoice: cx.derive_id(0), period: &period };
     let message = Message::json("billing", "invoice.paid", &invoice);
-    let step = cx.to(
-        State::Active,
-        Subscription {
-            period: Some(period),
-        },
-    );
+    let step = cx.to(State::Active, Subscription { period: Some(period) });
     Ok(step.cancel(Timer::Dunning).send(message))
 }
 
