@@ -80,7 +80,8 @@ impl<'a, M: Table> Context<'a, M> {
         self.event.version
     }
 
-    /// The event's time, which is the rules' only now: recorded, and the same in every replay. A timer's is when it was due.
+    /// The event's time, which is the rules' only now: recorded, and the same in every replay. A timer's is its due
+    /// time.
     pub fn time(&self) -> Timestamp {
         Timestamp::from_millis(self.event.time)
     }

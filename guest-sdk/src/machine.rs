@@ -20,8 +20,8 @@ pub type Answer<M> = Result<Step<M>, Refusal>;
 /// 4. the rules decide. What they answer must follow one of the edges; the host checks that.
 ///
 /// Rules are pure functions. Inside a component there is no clock (an event brings its time; `SystemTime::now` panics),
-/// no randomness ([`Context::derive_id`] makes ids), no file, no network and no other entity. Use `BTreeMap` where a map is
-/// wanted: the order of a `HashMap` is an accident, natively of the process, in Wasm of what ran before. Floats are
+/// no randomness ([`Context::derive_id`] makes ids), no file, no network and no other entity. Use `BTreeMap` where a map
+/// is wanted: the order of a `HashMap` is an accident, natively of the process, in Wasm of what ran before. Floats are
 /// lawful, and every NaN is the same one; money is an [`Amount`](crate::Amount).
 ///
 /// A panic costs the event: the host parks it as a `fault`. The text of the panic does not leave the component, which
