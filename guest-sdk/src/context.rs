@@ -80,7 +80,8 @@ impl<'a, M: Table> Context<'a, M> {
         self.event.version
     }
 
-    /// The event's time, which is the rules' only now. Recorded, and the same in every replay; a timer's is its due time.
+    /// The event's time, which is the rules' only now: recorded, and the same in every replay. A timer's is its due
+    /// time.
     pub fn time(&self) -> Timestamp {
         Timestamp::from_millis(self.event.time)
     }
@@ -120,8 +121,8 @@ impl<'a, M: Table> Context<'a, M> {
     /// An id for the `n`-th thing that follows from this event: the same whenever and wherever this event is decided,
     /// and another for every other event, entity, machine and `n`.
     ///
-    /// It is a UUID of version 8 (RFC 9562, 5.8), made from SHA-256 over the length-prefixed machine, key, source, id and
-    /// `n`.
+    /// It is a UUID of version 8 (RFC 9562, 5.8), made from SHA-256 over the length-prefixed machine, key, source, id
+    /// and `n`.
     pub fn derive_id(&self, n: u64) -> String {
         let event = self.event;
         let mut hash = Sha256::new();

@@ -5,9 +5,6 @@
 //! [`scenario_tests!`] tells its stories in `cargo test`, without Wasm.
 #![doc = include_str!("../README.md")]
 
-// `table!` names this crate, also in its own tests.
-extern crate self as seqgate_guest;
-
 pub mod bindings;
 mod component;
 mod context;

@@ -19,14 +19,14 @@ pub type Answer<M> = Result<Step<M>, Refusal>;
 /// 3. no edge for it from where the entity stands: illegal, [`wrong_state`](Self::wrong_state);
 /// 4. the rules decide. What they answer must follow one of the edges; the host checks that.
 ///
-/// Rules are pure functions. Inside a component there is no clock (an event brings its time), no randomness
-/// ([`Context::derive_id`] makes ids), no file, no network and no other entity; asking std for one of these panics. Use
-/// `BTreeMap` where a map is wanted: `HashMap` iterates in an order that differs from one process to the next natively,
-/// and hides it in Wasm. Floats are lawful, but their NaN is only one, and money is an [`Amount`](crate::Amount).
+/// Rules are pure functions. Inside a component there is no clock (an event brings its time; `SystemTime::now` panics),
+/// no randomness ([`Context::derive_id`] makes ids), no file, no network and no other entity. Use `BTreeMap` where a map
+/// is wanted: the order of a `HashMap` is an accident, natively of the process, in Wasm of what ran before. Floats are
+/// lawful, and every NaN is the same one; money is an [`Amount`](crate::Amount).
 ///
-/// A panic costs the event: the host parks it as a `fault`. The text of the panic does not leave the component, which has nothing to
-/// say it to; the host shows the names of the functions that led there. So refuse what can be foreseen, and let panics
-/// mean that the rules are wrong.
+/// A panic costs the event: the host parks it as a `fault`. The text of the panic does not leave the component, which
+/// has nothing to say it to; the host shows the names of the functions that led there. So refuse what can be foreseen,
+/// and let panics mean that the rules are wrong.
 pub trait Machine: Table + Sized + 'static {
     /// What the machine keeps about an entity, stored as JSON. Its layout has the table's `schema` number.
     type Data: Serialize + DeserializeOwned;
@@ -63,8 +63,8 @@ pub trait Machine: Table + Sized + 'static {
         Err(Reason::new("unknown-schema", format_args!("these rules do not read schema {}", old.schema)))
     }
 
-    /// The refusal of an event that has no edge from where the entity stands. By default illegal, `wrong-state`; a machine that wants a
-    /// more telling code in some state gives it here.
+    /// The refusal of an event that has no edge from where the entity stands. By default illegal, `wrong-state`; a
+    /// machine that wants a more telling code in some state gives it here.
     fn wrong_state(event: &Self::Event, cx: &Context<Self>) -> Refusal {
         let _ = event;
         cx.wrong_state()

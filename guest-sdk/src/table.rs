@@ -4,7 +4,9 @@ use std::fmt;
 
 use crate::refusal::Refusal;
 
-/// One of a machine's closed sets of names: its states, timers or compensations. Implemented by [`table!`](crate::table).
+/// One of a machine's closed sets of names: its states, timers or compensations.
+///
+/// Implemented by [`table!`](crate::table).
 pub trait Named: Copy + Eq + fmt::Debug + 'static {
     /// All of them, in the order of their declaration.
     const ALL: &'static [Self];

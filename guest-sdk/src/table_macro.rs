@@ -2,9 +2,9 @@
 
 /// Declares a machine: its states, what moves an entity from one to another, and from where to where.
 ///
-/// The table is the machine's whole graph, and the only place where it is written down. What the host is told comes from it, and the
-/// rules are asked only about an input that has an edge from where the entity stands; the SDK refuses everything else
-/// (`wrong-state`).
+/// The table is the machine's whole graph, and the only place where it is written down. What the host is told comes from
+/// it, and the rules are asked only about an input that has an edge from where the entity stands; the SDK refuses
+/// everything else (`wrong-state`).
 ///
 /// ```
 /// # use serde::Deserialize;
@@ -44,8 +44,8 @@
 ///   payload is a JSON object; empty data reads as `{}`. Without a payload's type the data is not read.
 /// - A **timer** has a variant, a name and edges.
 /// - A **compensation** has a variant, the type of the refused event, and edges.
-/// - An **edge** is `from => to`, with several `from | from => to`, several edges with commas between; `absent` is an entity that does
-///   not exist yet, `live` every state that is not terminal.
+/// - An **edge** is `from => to`, or `from | from => to`, and several have commas between them; `absent` is an entity
+///   that does not exist yet, `live` every state that is not terminal.
 ///
 /// `timers` and `compensations` may be left out. After `schema 2` may stand `reads [1]`: older layouts of the entity's
 /// data that `migrate` reads.
@@ -57,7 +57,7 @@
 /// seqgate_guest::table! {
 ///     machine Tickets "tickets", schema 1;
 ///     states { Open "open"; Closed "closed" terminal; }
-///     events { Opened "ticket.opened": absent => Open; Closed "ticket.closed": Open => Closed; Reopened "ticket.reopened": Closed => Open; }
+///     events { Opened "ticket.opened": absent => Open; Reopened "ticket.reopened": Closed => Open; }
 /// }
 /// fn main() {}
 /// ```
