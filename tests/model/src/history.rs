@@ -280,6 +280,17 @@ pub struct PersonStep {
     pub decision: Decision,
 }
 
+/// How test rules answer to timers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerRules {
+    /// As the real rules do.
+    Real,
+    /// Every timer is refused as illegal.
+    Refuse,
+    /// Every timer traps.
+    Fault,
+}
+
 /// One thing that happens to the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
@@ -310,6 +321,8 @@ pub enum Step {
         reads: Vec<u32>,
         /// `migrate` refuses every entity.
         refuses: bool,
+        /// What they answer to timers; before any such step the real rules do.
+        timers: TimerRules,
     },
     /// The entity is to be migrated to the rules in force.
     Migrate {

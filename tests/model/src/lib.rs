@@ -11,10 +11,18 @@
 //!
 //! The crate shares no code with the engine's core, on purpose: a rule misread once would otherwise be misread twice.
 
+mod coverage;
 mod history;
+mod machines;
 mod observed;
+mod oracle;
+mod replay;
 mod value;
 
+pub use coverage::Coverage;
 pub use history::*;
+pub use machines::facts;
 pub use observed::*;
+pub use oracle::Oracle;
+pub use replay::{Replayed, act_of, replay, serial};
 pub use value::Value;

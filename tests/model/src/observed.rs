@@ -104,8 +104,6 @@ pub struct EntityView {
     pub data: BTreeMap<String, String>,
     /// Pending timers and their due times in milliseconds.
     pub timers: BTreeMap<String, i64>,
-    /// An open dead letter blocks it.
-    pub blocked: bool,
 }
 
 /// A waiting event.
