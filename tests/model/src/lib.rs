@@ -12,6 +12,7 @@
 //! The crate shares no code with the engine's core, on purpose: a rule misread once would otherwise be misread twice.
 
 mod coverage;
+mod generate;
 mod history;
 mod machines;
 mod observed;

@@ -6,6 +6,7 @@
 //! is steps 7 to 10 of R3, `release` lets waiting events go, `person` and `input` are what comes from outside the sources.
 
 mod arrive;
+mod ask;
 mod input;
 mod person;
 mod release;

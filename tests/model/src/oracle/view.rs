@@ -235,6 +235,11 @@ impl Oracle {
         known && self.view(&target.entity).version >= target.version
     }
 
+    /// The entity's version.
+    pub(crate) fn version(&self, id: &EntityId) -> u64 {
+        self.view(id).version
+    }
+
     /// What a run can be asked for at its end.
     pub fn observed(&self) -> Observed {
         let mut out = Observed::default();

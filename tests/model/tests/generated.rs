@@ -1,0 +1,119 @@
+//! Properties of the generator and of the oracle over many seeds.
+
+use std::collections::BTreeMap;
+
+use seqgate_model::{Coverage, History, Observed, Step, Verdict, diff, replay};
+
+const SEEDS: u64 = 500;
+
+fn size(seed: u64) -> usize {
+    10 + (seed % 51) as usize
+}
+
+#[test]
+fn five_hundred_seeds_reach_everything_that_the_rules_tell_apart() {
+    let mut all = Coverage::default();
+    for seed in 0..SEEDS {
+        let (history, recorded) = History::generate_recorded(seed, size(seed));
+        let replayed = replay(&history, &recorded);
+        assert_eq!(replayed.complaints, Vec::<String>::new(), "seed {seed}");
+        sums_up(seed, &history, &replayed.observed);
+        all.merge(&replayed.coverage);
+    }
+    println!("{all}");
+    assert_eq!(all.missing(), Vec::<String>::new());
+    assert_eq!(all.unlisted(), Vec::<String>::new());
+}
+
+/// G6: received = the sum of verdicts, per partition.
+fn sums_up(seed: u64, history: &History, observed: &Observed) {
+    let mut received: BTreeMap<String, u64> = BTreeMap::new();
+    for step in &history.steps {
+        if let Step::Deliver(d) = step {
+            *received
+                .entry(format!("{}[{}]", d.source, d.partition))
+                .or_default() += 1;
+        }
+    }
+    let mut counted: BTreeMap<String, u64> = BTreeMap::new();
+    for ((source, partition, _), count) in &observed.counters {
+        if !source.starts_with("repair:") {
+            *counted.entry(format!("{source}[{partition}]")).or_default() += count;
+        }
+    }
+    assert_eq!(counted, received, "seed {seed}");
+    let waiting = observed
+        .inbox
+        .values()
+        .filter(|row| row.verdict == Verdict::Deferred)
+        .count();
+    assert_eq!(waiting, observed.waiting.len(), "seed {seed}");
+}
+
+#[test]
+fn a_seed_is_a_history() {
+    for seed in 0..20 {
+        assert_eq!(History::generate(seed, 30), History::generate(seed, 30));
+    }
+    assert_ne!(
+        History::generate(1, 30).steps,
+        History::generate(2, 30).steps
+    );
+}
+
+/// What the generator calls readable is JSON with the attributes that it says, and the data is the slice that it says.
+#[test]
+fn lines_mean_what_they_are_said_to_mean() {
+    for seed in 0..200 {
+        let history = History::generate(seed, 30);
+        for step in &history.steps {
+            let Step::Deliver(d) = step else { continue };
+            assert!(!d.bytes.contains(&b'\n'));
+            let seqgate_model::Meaning::Event(event) = &d.meaning else {
+                continue;
+            };
+            let text = std::str::from_utf8(&d.bytes).unwrap();
+            // serde_json stops at depth 128 by itself, so the deepest data is looked at in the text only.
+            if text.contains("[[[[") {
+                continue;
+            }
+            let line: BTreeMap<String, Box<serde_json::value::RawValue>> =
+                serde_json::from_str(text).unwrap();
+            let string = |name: &str| serde_json::from_str::<String>(line[name].get()).unwrap();
+            assert_eq!(
+                (string("id"), string("subject")),
+                (event.id.clone(), event.key.clone())
+            );
+            assert_eq!(
+                (string("type"), string("machine")),
+                (event.kind.clone(), event.machine.clone())
+            );
+            let version = line
+                .get("entityversion")
+                .map(|v| v.get().trim_matches('"').to_owned());
+            assert_eq!(
+                version.filter(|v| v != "null"),
+                event.version.map(|v| v.to_string())
+            );
+            if let (Some(raw), true) = (line.get("data"), event.value.is_some()) {
+                assert_eq!(raw.get().as_bytes(), event.data);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_difference_is_named() {
+    let (history, recorded) = History::generate_recorded(3, 30);
+    let observed = replay(&history, &recorded).observed;
+    let mut other = observed.clone();
+    let id = other.entities.keys().next().unwrap().clone();
+    other.entities.get_mut(&id).unwrap().version += 1;
+    let found = diff(&observed, &other);
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with(&format!("entity {id}: should be")),
+        "{found:?}"
+    );
+    assert_eq!(diff(&observed, &observed), Vec::<String>::new());
+}
