@@ -20,13 +20,22 @@ pub(super) struct Life {
     pub(super) filtered: bool,
     /// Where the author's events go: a source, or one by one to each.
     pub(super) source: Option<usize>,
+    /// How often things go wrong: 1 is often, 0.3 seldom.
+    trouble: f64,
+    /// The last type that changed its state.
+    pub(super) last: Option<String>,
     period: u32,
 }
 
 const MAX: &str = "170141183460469231731687303715884105727";
 
 impl Life {
-    pub(super) fn new(entity: EntityId, filtered: bool, source: Option<usize>) -> Life {
+    pub(super) fn new(
+        entity: EntityId,
+        filtered: bool,
+        source: Option<usize>,
+        trouble: f64,
+    ) -> Life {
         Life {
             entity,
             state: None,
@@ -34,8 +43,31 @@ impl Life {
             version: 0,
             filtered,
             source,
+            trouble,
+            last: None,
             period: 0,
         }
+    }
+
+    /// Nothing legal is left; where more comes, it is refused.
+    pub(super) fn is_over(&self) -> bool {
+        self.state
+            .as_deref()
+            .is_some_and(|s| !machine(&self.entity.machine).is_live(s))
+    }
+
+    /// Another entity in its stead.
+    pub(super) fn reborn(&self) -> Life {
+        let EntityId { machine, key } = self.entity.clone();
+        Life::new(
+            EntityId {
+                machine,
+                key: key + "+",
+            },
+            self.filtered,
+            self.source,
+            self.trouble,
+        )
     }
 
     fn noun(&self) -> &'static str {
@@ -50,29 +82,31 @@ impl Life {
     pub(super) fn next(&mut self, rng: &mut StdRng) -> (String, Body) {
         let rules = machine(&self.entity.machine);
         let legal = self.legal(rng);
-        let all: Vec<&str> = rules
-            .edges
-            .iter()
-            .filter_map(|e| {
-                if let Trigger::Event(kind) = e.1 {
-                    Some(kind)
-                } else {
-                    None
-                }
-            })
-            .collect();
+        let kinds = rules.edges.iter().filter_map(|e| {
+            if let Trigger::Event(kind) = e.1 {
+                Some(kind)
+            } else {
+                None
+            }
+        });
+        let all: Vec<&str> = kinds.collect();
         let compensated: Vec<&str> = rules
             .edges
             .iter()
             .filter(|e| matches!((e.0, self.state.as_deref()), (From::In(s), Some(state)) if s == state))
             .filter_map(|e| if let Trigger::Compensation(kind) = e.1 { Some(kind) } else { None })
             .collect();
-        let kind = match rng.random_range(0..100) {
-            0..4 => format!("{}.exploded", self.noun()),
-            4..12 => format!("{}.note_added", self.noun()),
-            12..22 => (*all.choose(rng).unwrap_or(&"order.paid")).to_owned(),
-            22..70 if !compensated.is_empty() => compensated[0].to_owned(),
-            _ => legal.unwrap_or_else(|| (*all.choose(rng).unwrap_or(&"order.paid")).to_owned()),
+        let odd = |rng: &mut StdRng, p: f64| rng.random_bool(p * self.trouble);
+        let kind = if odd(rng, 0.04) {
+            format!("{}.exploded", self.noun())
+        } else if rng.random_bool(0.06) {
+            format!("{}.note_added", self.noun())
+        } else if odd(rng, 0.08) {
+            (*all.choose(rng).unwrap_or(&"order.paid")).to_owned()
+        } else if !compensated.is_empty() && rng.random_bool(0.6) {
+            compensated[0].to_owned()
+        } else {
+            legal.unwrap_or_else(|| (*all.choose(rng).unwrap_or(&"order.paid")).to_owned())
         };
         let body = self.body(rng, &kind);
         let data = match &body {
@@ -88,14 +122,15 @@ impl Life {
         if rules.knows(&kind)
             && let Answer::Move(step) = rules.apply(&input)
         {
-            (self.state, self.facts) = (Some(step.state), step.facts);
+            (self.state, self.facts, self.last) =
+                (Some(step.state), step.facts, Some(kind.clone()));
         }
         (kind, body)
     }
 
-    /// Data for a type; one in twelve is not what the type needs.
+    /// Data for a type; now and then it is not what the type needs.
     pub(super) fn body(&mut self, rng: &mut StdRng, kind: &str) -> Body {
-        let bad = rng.random_bool(0.08);
+        let bad = rng.random_bool(0.06 * self.trouble);
         let value = match kind {
             "order.created" => {
                 let total = amount(rng);
@@ -107,7 +142,7 @@ impl Life {
                     .get("total")
                     .cloned()
                     .unwrap_or_else(|| "1000".to_owned());
-                let total = if rng.random_bool(0.1) {
+                let total = if rng.random_bool(0.1 * self.trouble) {
                     "3".to_owned()
                 } else {
                     total

@@ -62,6 +62,8 @@ struct World {
     /// By source: where its next line begins.
     ends: Vec<u64>,
     ids: u64,
+    /// How often things go wrong: 1 is often, 0.3 seldom.
+    trouble: f64,
     /// Machines whose rules cannot read what older rules wrote.
     broken: Vec<String>,
 }
@@ -70,7 +72,8 @@ impl World {
     fn new(seed: u64) -> World {
         let mut rng = StdRng::seed_from_u64(seed);
         let setup = setup::setup(&mut rng);
-        let lives = lives(&mut rng, &setup);
+        let trouble = *[0.2, 0.5, 1.0].choose(&mut rng).unwrap_or(&1.0);
+        let lives = lives(&mut rng, &setup, trouble);
         World {
             oracle: Oracle::new(&setup),
             ends: vec![0; setup.sources.len()],
@@ -87,6 +90,7 @@ impl World {
             lost: vec![],
             sent: vec![],
             ids: 0,
+            trouble,
             broken: vec![],
             rng,
         }
@@ -96,11 +100,11 @@ impl World {
         self.clock += self.rng.random_range(1..20_000);
         match self.rng.random_range(0..100) {
             0..30 => self.author(),
-            30..65 => self.deliver_pending(),
-            65..76 => self.deliver_copy(),
-            76..79 => self.deliver_malformed(),
-            79..82 => self.repair(),
-            82..92 => self.outside(),
+            30..60 => self.deliver_pending(),
+            60..70 => self.deliver_copy(),
+            70..73 => self.deliver_malformed(),
+            73..78 => self.repair(),
+            78..93 => self.outside(),
             _ => self.upheaval(),
         }
     }
@@ -144,6 +148,9 @@ impl World {
     /// An author writes one or a few events.
     fn author(&mut self) {
         let at = self.rng.random_range(0..self.lives.len());
+        if self.lives[at].is_over() && self.rng.random_bool(0.6) {
+            self.lives[at] = self.lives[at].reborn();
+        }
         for _ in 0..self.rng.random_range(1..4) {
             let draft = self.draft(at);
             self.pending.push((at, draft));
@@ -154,17 +161,12 @@ impl World {
         let id = self.new_id();
         let rng = &mut self.rng;
         let life = &mut self.lives[at];
-        let last_type = self
-            .sent
-            .iter()
-            .rev()
-            .find(|(l, _)| *l == at)
-            .map(|(_, d)| d.event.kind.clone());
+        let before = life.last.clone();
         let (kind, mut body) = life.next(rng);
         let ordering = self.history.setup.machines[&life.entity.machine].ordering;
         let (version, previous) = numbers(rng, life, ordering);
         let idempotency_key = rng.random_bool(0.12).then(|| {
-            let many = rng.random_range(0..3);
+            let many = rng.random_range(0..2);
             format!("{}:{kind}:{many}", life.entity.key)
         });
         let logical_time =
@@ -177,11 +179,8 @@ impl World {
             0.08
         };
         if rng.random_bool(by_name) {
-            depends_on.extend(
-                last_type
-                    .or(Some("order.paid".to_owned()))
-                    .map(Dependency::Type),
-            );
+            let never = || "order.exploded".to_owned();
+            depends_on.push(Dependency::Type(before.unwrap_or_else(never)));
         }
         if self.rng.random_bool(0.12) {
             depends_on.push(Dependency::Version(self.target()));
@@ -221,7 +220,12 @@ impl World {
         let life = &self.lives[at];
         let entity = life.entity.clone();
         let now = self.oracle.version(&entity).max(life.version);
-        let version = now.saturating_sub(1) + self.rng.random_range(0..4);
+        let ahead = if self.rng.random_bool(0.15 + 0.4 * self.trouble) {
+            4
+        } else {
+            2
+        };
+        let version = now.saturating_sub(1) + self.rng.random_range(0..ahead);
         Target {
             entity,
             version: version.max(1),
@@ -270,13 +274,13 @@ impl World {
         if self.pending.is_empty() {
             return self.author();
         }
-        let ahead = if self.rng.random_bool(0.25) {
+        let ahead = if self.rng.random_bool(0.25 * self.trouble) {
             self.rng.random_range(0..self.pending.len())
         } else {
             0
         };
         let (at, draft) = self.pending.remove(ahead);
-        if self.rng.random_bool(0.06) {
+        if self.rng.random_bool(0.05 * self.trouble) {
             self.lost.push((at, draft));
             return;
         }
@@ -325,31 +329,31 @@ impl World {
         self.arrive(at, bytes, Meaning::Malformed { entity, why });
     }
 
-    /// A lost event of a versioned machine is fetched, or one that came anyway.
+    /// A lost event of a versioned machine is fetched, or one that came anyway; elsewhere it comes late.
     fn repair(&mut self) {
-        let all = if self.rng.random_bool(0.8) {
-            &self.lost
+        let fetched = if self.lost.is_empty() || self.rng.random_bool(0.1) {
+            self.sent.choose(&mut self.rng).cloned()
         } else {
-            &self.sent
+            let lost = self.rng.random_range(0..self.lost.len());
+            Some(self.lost.remove(lost))
         };
-        let Some((at, draft)) = all.choose(&mut self.rng).cloned() else {
-            return;
-        };
+        let Some((at, draft)) = fetched else { return };
         if self.ordering(&draft.event.machine) != Ordering::Versioned {
-            return;
+            return self.deliver(at, draft);
         }
         let (bytes, event) = line::write(&mut self.rng, &draft);
         self.sent.push((at, draft));
-        let (source, received) = (format!("repair:{}", event.machine), self.clock);
+        let (source, received, position) = (format!("repair:{}", event.machine), self.clock, 0);
         let meaning = Meaning::Event(Box::new(event));
+        let (partition, replay) = (0, false);
         self.push(Step::Repair(Delivery {
             source,
-            partition: 0,
-            position: 0,
+            partition,
+            position,
             received,
             bytes,
             meaning,
-            replay: false,
+            replay,
         }));
     }
 }
@@ -368,7 +372,7 @@ pub(crate) fn partition(entity: &EntityId, partitions: u32) -> u32 {
     u32::try_from(first % u64::from(partitions)).unwrap_or(0)
 }
 
-fn lives(rng: &mut StdRng, setup: &crate::Setup) -> Vec<Life> {
+fn lives(rng: &mut StdRng, setup: &crate::Setup, trouble: f64) -> Vec<Life> {
     let names: Vec<&String> = setup.machines.keys().collect();
     let odd = ["café/1", "cafe\u{301}/1", "100% @home,2", "k'\"x\\y"];
     (0..rng.random_range(2..9))
@@ -384,7 +388,12 @@ fn lives(rng: &mut StdRng, setup: &crate::Setup) -> Vec<Life> {
             let apart = matches!(ordering, Ordering::Versioned | Ordering::Snapshot)
                 && rng.random_bool(0.5);
             let source = if apart { None } else { Some(0) };
-            Life::new(EntityId { machine, key }, rng.random_bool(0.3), source)
+            Life::new(
+                EntityId { machine, key },
+                rng.random_bool(0.3),
+                source,
+                trouble,
+            )
         })
         .collect()
 }
