@@ -18,6 +18,7 @@ mod machines;
 mod observed;
 mod oracle;
 mod replay;
+mod shrink;
 mod value;
 
 pub use coverage::Coverage;
@@ -26,4 +27,5 @@ pub use machines::facts;
 pub use observed::*;
 pub use oracle::Oracle;
 pub use replay::{Replayed, act_of, replay, serial};
+pub use shrink::shrink;
 pub use value::Value;

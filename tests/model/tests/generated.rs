@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use seqgate_model::{Coverage, History, Observed, Step, Verdict, diff, replay};
+use seqgate_model::{
+    Act, Coverage, History, Meaning, Observed, Outcome, Step, Verdict, diff, replay, serial, shrink,
+};
 
 const SEEDS: u64 = 500;
 
@@ -69,7 +71,7 @@ fn lines_mean_what_they_are_said_to_mean() {
         for step in &history.steps {
             let Step::Deliver(d) = step else { continue };
             assert!(!d.bytes.contains(&b'\n'));
-            let seqgate_model::Meaning::Event(event) = &d.meaning else {
+            let Meaning::Event(event) = &d.meaning else {
                 continue;
             };
             let text = std::str::from_utf8(&d.bytes).unwrap();
@@ -116,4 +118,106 @@ fn a_difference_is_named() {
         "{found:?}"
     );
     assert_eq!(diff(&observed, &observed), Vec::<String>::new());
+}
+
+/// A failure that needs two things stays with what these two need.
+#[test]
+fn a_failing_history_shrinks_to_what_fails() {
+    let fork = |h: &History| replay(h, &serial(h)).coverage.count("conflict", "fork") > 0;
+    let seed = (0..)
+        .find(|seed| fork(&History::generate(*seed, 60)))
+        .unwrap();
+    let history = History::generate(seed, 60);
+    let small = shrink(&history, fork);
+    assert!(fork(&small));
+    assert!(
+        small.steps.len() <= 4,
+        "{} of {} steps",
+        small.steps.len(),
+        history.steps.len()
+    );
+    let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
+    for step in &small.steps {
+        if let Step::Deliver(d) = step
+            && !d.replay
+        {
+            let end = ends.entry(&d.source).or_default();
+            assert_eq!(d.position, *end);
+            *end += d.bytes.len() as u64 + 1;
+        }
+    }
+}
+
+/// Deciding it all again from the same acts gives the same; and no act leaves its own entity ready.
+#[test]
+fn replay_is_deterministic_and_serial_is_admissible() {
+    for seed in 0..50 {
+        let history = History::generate(seed, 40);
+        let acts = serial(&history);
+        let (a, b) = (replay(&history, &acts), replay(&history, &acts));
+        assert_eq!(a.complaints, Vec::<String>::new(), "seed {seed}");
+        assert_eq!(
+            (a.outcomes, a.observed),
+            (b.outcomes, b.observed),
+            "seed {seed}"
+        );
+    }
+}
+
+/// G3: a whole source delivered again changes nothing but duplicate counts.
+#[test]
+fn delivered_again_everything_is_a_duplicate() {
+    for seed in 0..200 {
+        let mut history = History::generate(seed, 30);
+        let before = replay(&history, &serial(&history)).observed;
+        let end = history.steps.len();
+        let again: Vec<Step> = history.steps.iter().filter_map(again).collect();
+        history.steps.extend(again);
+        let after = replay(&history, &serial(&history));
+        let verdicts = &after.outcomes[after.outcomes.len() - (history.steps.len() - end)..];
+        let duplicate = Outcome::Decided(Verdict::Duplicate, None);
+        assert!(verdicts.iter().all(|v| *v == duplicate), "seed {seed}");
+        assert_eq!(before.entities, after.observed.entities, "seed {seed}");
+        assert_eq!(before.outbox, after.observed.outbox, "seed {seed}");
+        assert_eq!(before.waiting, after.observed.waiting, "seed {seed}");
+        assert_eq!(before.letters, after.observed.letters, "seed {seed}");
+    }
+}
+
+/// The line at a new position; not a malformed one, which is malformed again.
+fn again(step: &Step) -> Option<Step> {
+    match step {
+        Step::Deliver(d) if !d.replay && matches!(d.meaning, Meaning::Event(_)) => {
+            let mut d = d.clone();
+            d.position += 1 << 40;
+            Some(Step::Deliver(d))
+        }
+        _ => None,
+    }
+}
+
+/// A partition's lines out of order, and a ready waiter passed by, are complained of.
+#[test]
+fn orders_that_the_rules_forbid_are_complained_of() {
+    let ready = |h: &History| serial(h).iter().any(|a| matches!(a, Act::Ready(_)));
+    let seed = (0..)
+        .find(|seed| ready(&History::generate(*seed, 40)))
+        .unwrap();
+    let history = History::generate(seed, 40);
+    let mut acts = serial(&history);
+    acts.retain(|a| !matches!(a, Act::Ready(_)));
+    assert!(!replay(&history, &acts).complaints.is_empty());
+    let delivered: Vec<usize> = (0..acts.len())
+        .filter(|i| matches!(acts[*i], Act::Deliver(_)))
+        .collect();
+    let mut swapped = serial(&history);
+    swapped.retain(|a| !matches!(a, Act::Ready(_)));
+    let last = *delivered.last().unwrap();
+    swapped.swap(delivered[0], last);
+    assert!(
+        replay(&history, &swapped)
+            .complaints
+            .iter()
+            .any(|c| c.contains("same partition"))
+    );
 }
