@@ -1,4 +1,5 @@
 //! Properties of the generator and of the oracle over many seeds.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 
