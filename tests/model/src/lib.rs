@@ -18,6 +18,7 @@ mod machines;
 mod observed;
 mod oracle;
 mod replay;
+mod setup;
 mod shrink;
 mod value;
 
@@ -27,5 +28,6 @@ pub use machines::facts;
 pub use observed::*;
 pub use oracle::Oracle;
 pub use replay::{Replayed, act_of, replay, serial};
+pub use setup::*;
 pub use shrink::shrink;
 pub use value::Value;

@@ -79,7 +79,7 @@ pub enum ConflictStatus {
 /// What the oracle says of one act, and what a run should say of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// A delivery's or repair's first verdict; a reason exactly where it is deferred.
+    /// A delivery's or repair's first verdict, with a reason exactly where it is deferred; a timer's is only `Fault`.
     Decided(Verdict, Option<Reason>),
     /// A person's command, or a timer's firing, was carried out.
     Done,

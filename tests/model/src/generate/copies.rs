@@ -111,8 +111,14 @@ impl World {
         if let (Ordering::Versioned, Some(version)) =
             (self.ordering(&draft.event.machine), draft.event.version)
         {
-            let follows = draft.event.previous.unwrap_or(version - 1);
-            draft.event.version = Some(version + self.rng.random_range(1..4));
+            let now = self.oracle.version(&draft.event.entity());
+            // Half of them jump: they follow what is there, and pass over what waits.
+            let follows = if self.rng.random_bool(0.5) {
+                now
+            } else {
+                draft.event.previous.unwrap_or(version - 1)
+            };
+            draft.event.version = Some(follows.max(version) + self.rng.random_range(1..4));
             draft.event.previous = Some(follows);
         }
         self.once_more(at, draft);

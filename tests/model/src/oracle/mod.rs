@@ -3,13 +3,15 @@
 //! The oracle keeps lists: of each entity's changes, of deliveries with their present verdict, of waiting events, dead
 //! letters and conflicts. Whatever else is asked (a state, a version, who holds an idempotency key) is worked out from
 //! those lists each time. A job a file: `view` folds an entity, `arrive` is what each ordering asks of a new event, `take`
-//! is steps 7 to 10 of R3, `release` lets waiting events go, `person` and `input` are what comes from outside the sources.
+//! is steps 7 to 10 of R3, `rules` their last question, `release` lets waiting events go, `person` and `input` are what comes from outside the sources.
 
 mod arrive;
 mod ask;
 mod input;
 mod person;
 mod release;
+mod report;
+mod rules;
 mod take;
 mod view;
 
