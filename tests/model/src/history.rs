@@ -125,7 +125,7 @@ pub enum Meaning {
 pub struct Delivery {
     /// The configured source's name.
     pub source: String,
-    /// The partition it lies in.
+    /// The partition it lies in: its entity's (see [`SourceSetup`](crate::SourceSetup)), of a malformed line without one 0.
     pub partition: u32,
     /// Its offset: the byte position of the line in the source's file, were all lines that are no replays written to one.
     pub position: u64,

@@ -186,6 +186,8 @@ fn partition_of(history: &History, act: &Act) -> Option<(usize, Partition)> {
 
 fn entity_of(history: &History, step: usize) -> Option<EntityId> {
     match &history.steps[step] {
+        // What is delivered again lies behind nothing: it was decided before.
+        Step::Deliver(d) if d.replay => None,
         Step::Deliver(d) => match &d.meaning {
             Meaning::Event(event) => Some(event.entity()),
             Meaning::Malformed { .. } => None,

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use seqgate_model::{
-    Act, Coverage, History, Meaning, Observed, Outcome, Step, Verdict, diff, replay, serial, shrink,
+    Act, Coverage, EntityId, History, Meaning, Observed, Outcome, Step, Verdict, diff, replay,
+    serial, shrink,
 };
 
 const SEEDS: u64 = 500;
@@ -72,8 +73,12 @@ fn lines_mean_what_they_are_said_to_mean() {
         for step in &history.steps {
             let Step::Deliver(d) = step else { continue };
             assert!(!d.bytes.contains(&b'\n'));
-            let Meaning::Event(event) = &d.meaning else {
-                continue;
+            let event = match &d.meaning {
+                Meaning::Event(event) => event,
+                Meaning::Malformed { entity, .. } => {
+                    addressed(&d.bytes, entity.as_ref());
+                    continue;
+                }
             };
             let text = std::str::from_utf8(&d.bytes).unwrap();
             // serde_json stops at depth 128 by itself, so the deepest data is looked at in the text only.
@@ -103,6 +108,22 @@ fn lines_mean_what_they_are_said_to_mean() {
             }
         }
     }
+}
+
+/// A malformed line that still concerns an entity is an object that names it.
+fn addressed(bytes: &[u8], entity: Option<&EntityId>) {
+    let Some(entity) = entity else { return };
+    let text = std::str::from_utf8(bytes).unwrap();
+    if text.contains("[[[[") {
+        return;
+    }
+    let line: BTreeMap<String, Box<serde_json::value::RawValue>> =
+        serde_json::from_str(text).unwrap();
+    let string = |name: &str| serde_json::from_str::<String>(line[name].get()).unwrap();
+    assert_eq!(
+        (string("machine"), string("subject")),
+        (entity.machine.clone(), entity.key.clone())
+    );
 }
 
 #[test]

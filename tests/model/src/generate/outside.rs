@@ -66,6 +66,7 @@ impl World {
     /// Batch boundaries, restarts, hand-overs, deadlines, rules.
     pub(super) fn upheaval(&mut self) {
         match self.rng.random_range(0..10) {
+            0..2 if self.history.setup.markers => self.rules(),
             0..3 => self.push(Step::Cut),
             3 => {
                 self.push(Step::Restart);
@@ -171,6 +172,10 @@ impl World {
         });
         if self.rng.random_bool(0.5) {
             self.migrate_some(&machine);
+        }
+        if timers != TimerRules::Real {
+            let observed = self.oracle.observed();
+            self.timer(&observed);
         }
     }
 
