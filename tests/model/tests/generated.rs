@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use seqgate_model::{
-    Act, Coverage, EntityId, History, Meaning, Observed, Outcome, Step, Verdict, diff, replay,
-    serial, shrink,
+    Act, Coverage, EntityId, History, Meaning, Observed, Oracle, Outcome, Step, Verdict, diff,
+    replay, serial, shrink,
 };
 
 const SEEDS: u64 = 500;
@@ -170,7 +170,7 @@ fn a_failing_history_shrinks_to_what_fails() {
     }
 }
 
-/// Deciding it all again from the same acts gives the same; and no act leaves its own entity ready.
+/// Deciding it all again from the same acts gives the same.
 #[test]
 fn replay_is_deterministic_and_serial_is_admissible() {
     for seed in 0..50 {
@@ -183,6 +183,30 @@ fn replay_is_deterministic_and_serial_is_admissible() {
             (b.outcomes, b.observed),
             "seed {seed}"
         );
+    }
+}
+
+/// An entity's own change releases its own waiting events at once: only other entities are left ready.
+#[test]
+fn no_delivery_leaves_its_own_entity_ready() {
+    for seed in 0..200 {
+        let history = History::generate(seed, 40);
+        let mut oracle = Oracle::new(&history.setup);
+        for act in serial(&history) {
+            let before = oracle.ready();
+            oracle.act(&history, &act);
+            let Act::Deliver(i) = act else { continue };
+            let Step::Deliver(d) = &history.steps[i] else {
+                continue;
+            };
+            if let Meaning::Event(event) = &d.meaning {
+                let left = oracle.ready().contains(&event.entity());
+                assert!(
+                    before.contains(&event.entity()) || !left,
+                    "seed {seed}, step {i}"
+                );
+            }
+        }
     }
 }
 
