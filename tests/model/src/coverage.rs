@@ -9,20 +9,7 @@ pub struct Coverage(BTreeMap<(String, String), u64>);
 
 /// Everything that can occur, by group. What an ordering excludes is not listed.
 const ALL: &[(&str, &[&str])] = &[
-    (
-        "verdict",
-        &[
-            "applied",
-            "duplicate",
-            "stale",
-            "conflict",
-            "deferred",
-            "illegal",
-            "malformed",
-            "fault",
-            "skipped",
-        ],
-    ),
+    ("verdict", &["applied", "duplicate", "stale", "conflict", "deferred", "illegal", "malformed", "fault", "skipped"]),
     ("step", &["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
     (
         "versioned",
@@ -109,18 +96,7 @@ const ALL: &[(&str, &[&str])] = &[
             "fault compensate",
         ],
     ),
-    (
-        "letter",
-        &[
-            "open",
-            "skipped",
-            "compensated",
-            "redriven",
-            "replaced",
-            "superseded",
-            "migration",
-        ],
-    ),
+    ("letter", &["open", "skipped", "compensated", "redriven", "replaced", "superseded", "migration"]),
     (
         "input",
         &[
@@ -159,10 +135,7 @@ const ALL: &[(&str, &[&str])] = &[
 impl Coverage {
     /// Counts one occurrence.
     pub(crate) fn hit(&mut self, group: &str, what: &str) {
-        *self
-            .0
-            .entry((group.to_owned(), what.to_owned()))
-            .or_default() += 1;
+        *self.0.entry((group.to_owned(), what.to_owned())).or_default() += 1;
     }
 
     /// Adds another history's counts.
@@ -174,33 +147,19 @@ impl Coverage {
 
     /// How often that occurred.
     pub fn count(&self, group: &str, what: &str) -> u64 {
-        self.0
-            .get(&(group.to_owned(), what.to_owned()))
-            .copied()
-            .unwrap_or(0)
+        self.0.get(&(group.to_owned(), what.to_owned())).copied().unwrap_or(0)
     }
 
     /// What never occurred, as `group: what`; empty where everything did.
     pub fn missing(&self) -> Vec<String> {
-        let all = ALL
-            .iter()
-            .flat_map(|(group, whats)| whats.iter().map(move |what| (*group, *what)));
-        all.filter(|(group, what)| self.count(group, what) == 0)
-            .map(|(g, w)| format!("{g}: {w}"))
-            .collect()
+        let all = ALL.iter().flat_map(|(group, whats)| whats.iter().map(move |what| (*group, *what)));
+        all.filter(|(group, what)| self.count(group, what) == 0).map(|(g, w)| format!("{g}: {w}")).collect()
     }
 
     /// Counts that the table of what can occur does not list: a hole in that table.
     pub fn unlisted(&self) -> Vec<String> {
-        let listed = |g: &str, w: &str| {
-            ALL.iter()
-                .any(|(group, whats)| *group == g && whats.contains(&w))
-        };
-        self.0
-            .keys()
-            .filter(|(g, w)| !listed(g, w))
-            .map(|(g, w)| format!("{g}: {w}"))
-            .collect()
+        let listed = |g: &str, w: &str| ALL.iter().any(|(group, whats)| *group == g && whats.contains(&w));
+        self.0.keys().filter(|(g, w)| !listed(g, w)).map(|(g, w)| format!("{g}: {w}")).collect()
     }
 }
 

@@ -89,19 +89,12 @@ pub struct Event {
 impl Event {
     /// The entity it concerns.
     pub fn entity(&self) -> EntityId {
-        EntityId {
-            machine: self.machine.clone(),
-            key: self.key.clone(),
-        }
+        EntityId { machine: self.machine.clone(), key: self.key.clone() }
     }
 
     /// Its inbox key.
     pub fn event_id(&self) -> EventId {
-        EventId {
-            machine: self.machine.clone(),
-            source: self.source.clone(),
-            id: self.id.clone(),
-        }
+        EventId { machine: self.machine.clone(), source: self.source.clone(), id: self.id.clone() }
     }
 }
 
@@ -331,11 +324,7 @@ impl fmt::Display for LetterId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.subject {
             LetterSubject::Event(id) => write!(f, "{id}")?,
-            LetterSubject::Envelope {
-                source,
-                partition,
-                position,
-            } => write!(f, "{source}[{partition}]@{position}")?,
+            LetterSubject::Envelope { source, partition, position } => write!(f, "{source}[{partition}]@{position}")?,
             LetterSubject::Timer { entity, name } => write!(f, "{entity} timer {name}")?,
             LetterSubject::Migration(entity) => write!(f, "{entity} migration")?,
         }

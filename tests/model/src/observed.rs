@@ -189,68 +189,21 @@ pub struct Observed {
 /// Names every difference between two observations, a line each; empty where they agree.
 pub fn diff(oracle: &Observed, engine: &Observed) -> Vec<String> {
     let mut out = Vec::new();
-    maps(
-        "entity",
-        &oracle.entities,
-        &engine.entities,
-        &mut out,
-        EntityId::to_string,
-        |a, b| a == b,
-    );
-    maps(
-        "waiting",
-        &oracle.waiting,
-        &engine.waiting,
-        &mut out,
-        EventId::to_string,
-        |a, b| a == b,
-    );
-    maps(
-        "dead letter",
-        &oracle.letters,
-        &engine.letters,
-        &mut out,
-        LetterId::to_string,
-        |a, b| {
-            let mut b = b.clone();
-            if a.kind == LetterKind::Migration {
-                b.class = a.class;
-            }
-            *a == b
-        },
-    );
-    maps(
-        "conflict",
-        &oracle.conflicts,
-        &engine.conflicts,
-        &mut out,
-        ConflictId::to_string,
-        |a, b| a == b,
-    );
-    maps(
-        "outbox",
-        &oracle.outbox,
-        &engine.outbox,
-        &mut out,
-        EntityId::to_string,
-        |a, b| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_message(a, b)),
-    );
-    maps(
-        "inbox",
-        &oracle.inbox,
-        &engine.inbox,
-        &mut out,
-        EventId::to_string,
-        |a, b| a == b,
-    );
-    maps(
-        "counter",
-        &oracle.counters,
-        &engine.counters,
-        &mut out,
-        |(s, p, v)| format!("{s}[{p}] {v}"),
-        |a, b| a == b,
-    );
+    maps("entity", &oracle.entities, &engine.entities, &mut out, EntityId::to_string, |a, b| a == b);
+    maps("waiting", &oracle.waiting, &engine.waiting, &mut out, EventId::to_string, |a, b| a == b);
+    maps("dead letter", &oracle.letters, &engine.letters, &mut out, LetterId::to_string, |a, b| {
+        let mut b = b.clone();
+        if a.kind == LetterKind::Migration {
+            b.class = a.class;
+        }
+        *a == b
+    });
+    maps("conflict", &oracle.conflicts, &engine.conflicts, &mut out, ConflictId::to_string, |a, b| a == b);
+    maps("outbox", &oracle.outbox, &engine.outbox, &mut out, EntityId::to_string, |a, b| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_message(a, b))
+    });
+    maps("inbox", &oracle.inbox, &engine.inbox, &mut out, EventId::to_string, |a, b| a == b);
+    maps("counter", &oracle.counters, &engine.counters, &mut out, |(s, p, v)| format!("{s}[{p}] {v}"), |a, b| a == b);
     out
 }
 

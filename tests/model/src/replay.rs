@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    Act, Coverage, EntityId, EventId, History, Meaning, Observed, Oracle, Outcome, Recorded, Step,
-};
+use crate::{Act, Coverage, EntityId, EventId, History, Meaning, Observed, Oracle, Outcome, Recorded, Step};
 
 /// What the oracle says of a recorded run.
 #[derive(Clone, Debug)]
@@ -39,12 +37,7 @@ pub fn replay(history: &History, recorded: &[Act]) -> Replayed {
     }
     complaints.extend(order.end(history));
     let (observed, coverage) = (oracle.observed(), oracle.coverage().clone());
-    Replayed {
-        outcomes,
-        observed,
-        coverage,
-        complaints,
-    }
+    Replayed { outcomes, observed, coverage, complaints }
 }
 
 /// The plainest admissible order: step after step, and what is ready at once.
@@ -90,23 +83,15 @@ pub fn act_of(history: &History, step: usize) -> Option<Act> {
 fn index(act: &Act) -> Option<usize> {
     match act {
         Act::Ready(_) => None,
-        Act::Deliver(i)
-        | Act::Repair(i)
-        | Act::Timer(i)
-        | Act::Person(i)
-        | Act::Rules(i)
-        | Act::Migrate(i) => Some(*i),
+        Act::Deliver(i) | Act::Repair(i) | Act::Timer(i) | Act::Person(i) | Act::Rules(i) | Act::Migrate(i) => Some(*i),
         Act::Deadline(i, _) => Some(*i),
     }
 }
 
 fn fits(history: &History, act: &Act) -> bool {
     let Some(i) = index(act) else { return true };
-    let wanted = (i < history.steps.len())
-        .then(|| act_of(history, i))
-        .flatten();
-    wanted == Some(act.clone())
-        || matches!((wanted, act), (Some(Act::Deadline(..)), Act::Deadline(..)))
+    let wanted = (i < history.steps.len()).then(|| act_of(history, i)).flatten();
+    wanted == Some(act.clone()) || matches!((wanted, act), (Some(Act::Deadline(..)), Act::Deadline(..)))
 }
 
 type Partition = (String, u32);
@@ -125,30 +110,20 @@ impl Order {
     fn before(&mut self, history: &History, act: &Act) -> Vec<String> {
         let mut complaints = Vec::new();
         if let Some(i) = index(act) {
-            let only = if let Act::Deadline(_, only) = act {
-                only.clone()
-            } else {
-                None
-            };
+            let only = if let Act::Deadline(_, only) = act { only.clone() } else { None };
             self.steps.insert(i);
             if !self.done.insert((i, only)) {
                 complaints.push(format!("{act:?} was carried out twice"));
             }
         }
         if let Some((i, partition)) = partition_of(history, act) {
-            if let Some(last) = self
-                .last
-                .insert(partition.clone(), i)
-                .filter(|last| *last > i)
-            {
+            if let Some(last) = self.last.insert(partition.clone(), i).filter(|last| *last > i) {
                 complaints.push(format!("{act:?} after step {last} of the same partition"));
             }
             if let Some(entity) = entity_of(history, i)
                 && self.ready.get(&entity) == Some(&Some(partition))
             {
-                complaints.push(format!(
-                    "{act:?} of {entity}, where a ready event of it was not decided yet"
-                ));
+                complaints.push(format!("{act:?} of {entity}, where a ready event of it was not decided yet"));
             }
         }
         complaints
@@ -167,12 +142,9 @@ impl Order {
     }
 
     fn end(&self, history: &History) -> Vec<String> {
-        let missed = (0..history.steps.len())
-            .filter(|i| act_of(history, *i).is_some() && !self.steps.contains(i));
+        let missed = (0..history.steps.len()).filter(|i| act_of(history, *i).is_some() && !self.steps.contains(i));
         let missed = missed.map(|i| format!("step {i} was never carried out"));
-        missed
-            .chain(self.ready.keys().map(|e| format!("{e} was left ready")))
-            .collect()
+        missed.chain(self.ready.keys().map(|e| format!("{e} was left ready"))).collect()
     }
 }
 

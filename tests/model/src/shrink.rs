@@ -37,29 +37,19 @@ type Place = (String, u32, u64);
 
 /// The history without `count` steps from `from` on.
 fn without(history: &History, from: usize, count: usize) -> History {
-    let kept = history
-        .steps
-        .iter()
-        .enumerate()
-        .filter(|(i, _)| !(from..from + count).contains(i));
+    let kept = history.steps.iter().enumerate().filter(|(i, _)| !(from..from + count).contains(i));
     let mut steps: Vec<Step> = kept.map(|(_, step)| step.clone()).collect();
     let moved = close_up(&mut steps);
     steps.retain_mut(|step| match step {
-        Step::Deliver(d) if d.replay => {
-            match moved.get(&(d.source.clone(), d.partition, d.position)) {
-                Some(position) => {
-                    d.position = *position;
-                    true
-                }
-                None => false,
+        Step::Deliver(d) if d.replay => match moved.get(&(d.source.clone(), d.partition, d.position)) {
+            Some(position) => {
+                d.position = *position;
+                true
             }
-        }
+            None => false,
+        },
         Step::Person(person) => match letter(&mut person.decision) {
-            Some(LetterSubject::Envelope {
-                source,
-                partition,
-                position,
-            }) => {
+            Some(LetterSubject::Envelope { source, partition, position }) => {
                 let now = moved.get(&(source.clone(), *partition, *position));
                 // A target that is gone is named where nothing lies.
                 *position = now.copied().unwrap_or(u64::from(u32::MAX));
@@ -69,10 +59,7 @@ fn without(history: &History, from: usize, count: usize) -> History {
         },
         _ => true,
     });
-    History {
-        steps,
-        ..history.clone()
-    }
+    History { steps, ..history.clone() }
 }
 
 /// Gives every line that is no replay its byte position; the old places with the new positions.

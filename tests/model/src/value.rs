@@ -32,22 +32,13 @@ impl Value {
 
     /// An object.
     pub fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
-        Value::Object(
-            members
-                .into_iter()
-                .map(|(k, v)| (k.to_owned(), v))
-                .collect(),
-        )
+        Value::Object(members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())
     }
 
     /// A member of an object; the last of repeated ones.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
-            Value::Object(members) => members
-                .iter()
-                .rev()
-                .find(|(k, _)| k == name)
-                .map(|(_, v)| v),
+            Value::Object(members) => members.iter().rev().find(|(k, _)| k == name).map(|(_, v)| v),
             _ => None,
         }
     }
@@ -59,9 +50,7 @@ impl Value {
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::Number(a), Value::Number(b)) => decimal(a) == decimal(b),
             (Value::Text(a), Value::Text(b)) => a == b,
-            (Value::List(a), Value::List(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
-            }
+            (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
             (Value::Object(a), Value::Object(b)) => {
                 let (a, b) = (sorted(a), sorted(b));
                 a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.0 == b.0 && a.1.same(&b.1))
@@ -87,8 +76,7 @@ fn decimal(spelled: &str) -> (bool, String, i64) {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = format!("{whole}{fraction}");
     let trimmed = digits.trim_end_matches('0');
-    let exponent = exponent.trim_start_matches('+').parse::<i64>().unwrap_or(0)
-        - fraction.len() as i64
+    let exponent = exponent.trim_start_matches('+').parse::<i64>().unwrap_or(0) - fraction.len() as i64
         + (digits.len() - trimmed.len()) as i64;
     match trimmed.trim_start_matches('0') {
         "" => (false, String::new(), 0),
@@ -113,11 +101,7 @@ mod tests {
         ] {
             assert!(Value::number(a).same(&Value::number(b)), "{a} {b}");
         }
-        for (a, b) in [
-            ("1", "-1"),
-            ("9007199254740993", "9007199254740992"),
-            ("10", "1"),
-        ] {
+        for (a, b) in [("1", "-1"), ("9007199254740993", "9007199254740992"), ("10", "1")] {
             assert!(!Value::number(a).same(&Value::number(b)), "{a} {b}");
         }
     }

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use seqgate_model::{
-    Act, Coverage, EntityId, History, Meaning, Observed, Oracle, Outcome, Step, Verdict, diff,
-    replay, serial, shrink,
+    Act, Coverage, EntityId, History, Meaning, Observed, Oracle, Outcome, Step, Verdict, diff, replay, serial, shrink,
 };
 
 const SEEDS: u64 = 500;
@@ -34,9 +33,7 @@ fn sums_up(seed: u64, history: &History, observed: &Observed) {
     let mut received: BTreeMap<String, u64> = BTreeMap::new();
     for step in &history.steps {
         if let Step::Deliver(d) = step {
-            *received
-                .entry(format!("{}[{}]", d.source, d.partition))
-                .or_default() += 1;
+            *received.entry(format!("{}[{}]", d.source, d.partition)).or_default() += 1;
         }
     }
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
@@ -46,11 +43,7 @@ fn sums_up(seed: u64, history: &History, observed: &Observed) {
         }
     }
     assert_eq!(counted, received, "seed {seed}");
-    let waiting = observed
-        .inbox
-        .values()
-        .filter(|row| row.verdict == Verdict::Deferred)
-        .count();
+    let waiting = observed.inbox.values().filter(|row| row.verdict == Verdict::Deferred).count();
     assert_eq!(waiting, observed.waiting.len(), "seed {seed}");
 }
 
@@ -59,10 +52,7 @@ fn a_seed_is_a_history() {
     for seed in 0..20 {
         assert_eq!(History::generate(seed, 30), History::generate(seed, 30));
     }
-    assert_ne!(
-        History::generate(1, 30).steps,
-        History::generate(2, 30).steps
-    );
+    assert_ne!(History::generate(1, 30).steps, History::generate(2, 30).steps);
 }
 
 /// What the generator calls readable is JSON with the attributes that it says, and the data is the slice that it says.
@@ -85,24 +75,12 @@ fn lines_mean_what_they_are_said_to_mean() {
             if text.contains("[[[[") {
                 continue;
             }
-            let line: BTreeMap<String, Box<serde_json::value::RawValue>> =
-                serde_json::from_str(text).unwrap();
+            let line: BTreeMap<String, Box<serde_json::value::RawValue>> = serde_json::from_str(text).unwrap();
             let string = |name: &str| serde_json::from_str::<String>(line[name].get()).unwrap();
-            assert_eq!(
-                (string("id"), string("subject")),
-                (event.id.clone(), event.key.clone())
-            );
-            assert_eq!(
-                (string("type"), string("machine")),
-                (event.kind.clone(), event.machine.clone())
-            );
-            let version = line
-                .get("entityversion")
-                .map(|v| v.get().trim_matches('"').to_owned());
-            assert_eq!(
-                version.filter(|v| v != "null"),
-                event.version.map(|v| v.to_string())
-            );
+            assert_eq!((string("id"), string("subject")), (event.id.clone(), event.key.clone()));
+            assert_eq!((string("type"), string("machine")), (event.kind.clone(), event.machine.clone()));
+            let version = line.get("entityversion").map(|v| v.get().trim_matches('"').to_owned());
+            assert_eq!(version.filter(|v| v != "null"), event.version.map(|v| v.to_string()));
             if let (Some(raw), true) = (line.get("data"), event.value.is_some()) {
                 assert_eq!(raw.get().as_bytes(), event.data);
             }
@@ -117,13 +95,9 @@ fn addressed(bytes: &[u8], entity: Option<&EntityId>) {
     if text.contains("[[[[") {
         return;
     }
-    let line: BTreeMap<String, Box<serde_json::value::RawValue>> =
-        serde_json::from_str(text).unwrap();
+    let line: BTreeMap<String, Box<serde_json::value::RawValue>> = serde_json::from_str(text).unwrap();
     let string = |name: &str| serde_json::from_str::<String>(line[name].get()).unwrap();
-    assert_eq!(
-        (string("machine"), string("subject")),
-        (entity.machine.clone(), entity.key.clone())
-    );
+    assert_eq!((string("machine"), string("subject")), (entity.machine.clone(), entity.key.clone()));
 }
 
 #[test]
@@ -135,10 +109,7 @@ fn a_difference_is_named() {
     other.entities.get_mut(&id).unwrap().version += 1;
     let found = diff(&observed, &other);
     assert_eq!(found.len(), 1);
-    assert!(
-        found[0].starts_with(&format!("entity {id}: should be")),
-        "{found:?}"
-    );
+    assert!(found[0].starts_with(&format!("entity {id}: should be")), "{found:?}");
     assert_eq!(diff(&observed, &observed), Vec::<String>::new());
 }
 
@@ -146,18 +117,11 @@ fn a_difference_is_named() {
 #[test]
 fn a_failing_history_shrinks_to_what_fails() {
     let fork = |h: &History| replay(h, &serial(h)).coverage.count("conflict", "fork") > 0;
-    let seed = (0..)
-        .find(|seed| fork(&History::generate(*seed, 60)))
-        .unwrap();
+    let seed = (0..).find(|seed| fork(&History::generate(*seed, 60))).unwrap();
     let history = History::generate(seed, 60);
     let small = shrink(&history, fork);
     assert!(fork(&small));
-    assert!(
-        small.steps.len() <= 4,
-        "{} of {} steps",
-        small.steps.len(),
-        history.steps.len()
-    );
+    assert!(small.steps.len() <= 4, "{} of {} steps", small.steps.len(), history.steps.len());
     let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
     for step in &small.steps {
         if let Step::Deliver(d) = step
@@ -178,11 +142,7 @@ fn replay_is_deterministic_and_serial_is_admissible() {
         let acts = serial(&history);
         let (a, b) = (replay(&history, &acts), replay(&history, &acts));
         assert_eq!(a.complaints, Vec::<String>::new(), "seed {seed}");
-        assert_eq!(
-            (a.outcomes, a.observed),
-            (b.outcomes, b.observed),
-            "seed {seed}"
-        );
+        assert_eq!((a.outcomes, a.observed), (b.outcomes, b.observed), "seed {seed}");
     }
 }
 
@@ -201,10 +161,7 @@ fn no_delivery_leaves_its_own_entity_ready() {
             };
             if let Meaning::Event(event) = &d.meaning {
                 let left = oracle.ready().contains(&event.entity());
-                assert!(
-                    before.contains(&event.entity()) || !left,
-                    "seed {seed}, step {i}"
-                );
+                assert!(before.contains(&event.entity()) || !left, "seed {seed}, step {i}");
             }
         }
     }
@@ -246,24 +203,15 @@ fn again(step: &Step) -> Option<Step> {
 #[test]
 fn orders_that_the_rules_forbid_are_complained_of() {
     let ready = |h: &History| serial(h).iter().any(|a| matches!(a, Act::Ready(_)));
-    let seed = (0..)
-        .find(|seed| ready(&History::generate(*seed, 40)))
-        .unwrap();
+    let seed = (0..).find(|seed| ready(&History::generate(*seed, 40))).unwrap();
     let history = History::generate(seed, 40);
     let mut acts = serial(&history);
     acts.retain(|a| !matches!(a, Act::Ready(_)));
     assert!(!replay(&history, &acts).complaints.is_empty());
-    let delivered: Vec<usize> = (0..acts.len())
-        .filter(|i| matches!(acts[*i], Act::Deliver(_)))
-        .collect();
+    let delivered: Vec<usize> = (0..acts.len()).filter(|i| matches!(acts[*i], Act::Deliver(_))).collect();
     let mut swapped = serial(&history);
     swapped.retain(|a| !matches!(a, Act::Ready(_)));
     let last = *delivered.last().unwrap();
     swapped.swap(delivered[0], last);
-    assert!(
-        replay(&history, &swapped)
-            .complaints
-            .iter()
-            .any(|c| c.contains("same partition"))
-    );
+    assert!(replay(&history, &swapped).complaints.iter().any(|c| c.contains("same partition")));
 }

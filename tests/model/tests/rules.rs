@@ -15,10 +15,7 @@ fn paid(key: &str) -> Ev {
 }
 
 fn conflict(id: &str) -> ConflictId {
-    ConflictId {
-        event: event_id(id),
-        nth: 0,
-    }
+    ConflictId { event: event_id(id), nth: 0 }
 }
 
 /// R2: numbers as exact decimals make a copy, and a copy may be one that the rules could not read.
@@ -26,14 +23,8 @@ fn conflict(id: &str) -> ConflictId {
 fn a_respelled_copy_is_a_duplicate() {
     let mut c = Case::new(Ordering::Versioned);
     c.deliver(created("o1").v(1));
-    assert_eq!(
-        c.deliver(ev("order.created", "o1").eur("1.999e3").v(1)),
-        DUPLICATE
-    );
-    assert_eq!(
-        c.deliver(ev("order.paid", "o1").eur("1999.0").v(2)),
-        MALFORMED
-    );
+    assert_eq!(c.deliver(ev("order.created", "o1").eur("1.999e3").v(1)), DUPLICATE);
+    assert_eq!(c.deliver(ev("order.paid", "o1").eur("1999.0").v(2)), MALFORMED);
     assert_eq!(c.deliver(paid("o1").v(2).id("other")), DUPLICATE);
 }
 
@@ -42,13 +33,8 @@ fn a_respelled_copy_is_a_duplicate() {
 fn a_position_below_the_offset_is_a_duplicate() {
     let mut c = Case::new(Ordering::Versioned);
     c.deliver(created("o1").v(1));
-    let Step::Deliver(mut again) = c.history.steps[0].clone() else {
-        panic!()
-    };
-    again.meaning = Meaning::Malformed {
-        entity: None,
-        why: "by hand",
-    };
+    let Step::Deliver(mut again) = c.history.steps[0].clone() else { panic!() };
+    again.meaning = Meaning::Malformed { entity: None, why: "by hand" };
     assert_eq!(c.step(Step::Deliver(again)), DUPLICATE);
     assert_eq!(c.observed().letters.len(), 0);
 }
@@ -61,12 +47,7 @@ fn forks() {
     assert_eq!(c.deliver(paid("o1").v(4).after(2)), CONFLICT);
     c.deliver(created("o1").v(1));
     assert_eq!(c.deliver(paid("o1").v(9).after(0)), CONFLICT);
-    let reasons: Vec<_> = c
-        .observed()
-        .conflicts
-        .into_values()
-        .map(|c| c.reason)
-        .collect();
+    let reasons: Vec<_> = c.observed().conflicts.into_values().map(|c| c.reason).collect();
     assert_eq!(reasons, vec![ConflictReason::Fork; 2]);
 }
 
@@ -77,10 +58,7 @@ fn a_jump_passes_over_waiting_events() {
     assert_eq!(c.deliver(paid("o1").v(3)), deferred(Reason::Gap));
     assert_eq!(c.deliver(paid("o1").v(8).after(4)), deferred(Reason::Gap));
     assert_eq!(c.deliver(created("o1").v(5).after(0)), APPLIED);
-    assert_eq!(
-        (c.verdict("o1-3"), c.verdict("o1-8")),
-        (Verdict::Stale, Verdict::Conflict)
-    );
+    assert_eq!((c.verdict("o1-3"), c.verdict("o1-8")), (Verdict::Stale, Verdict::Conflict));
     assert_eq!(c.observed().waiting.len(), 0);
 }
 
@@ -100,10 +78,7 @@ fn an_intent_duplicate_numbers_as_its_ordering_does() {
     let twice = |ordering| {
         let mut c = Case::new(ordering);
         c.deliver(created("o1").v(1).intent("i"));
-        assert_eq!(
-            c.deliver(created("o1").v(5).after(1).intent("i")),
-            DUPLICATE
-        );
+        assert_eq!(c.deliver(created("o1").v(5).after(1).intent("i")), DUPLICATE);
         c.order("o1")
     };
     assert_eq!(twice(Ordering::Versioned), is("pending", 5, 2));
@@ -130,14 +105,8 @@ fn arrival_numbers_skips_and_causal_does_not() {
 fn arrival_holds_what_is_behind() {
     let mut c = Case::new(Ordering::Arrival);
     c.deliver(created("o1").id("1"));
-    assert_eq!(
-        c.deliver(paid("o1").id("2").needs_version("orders", "o2", 1)),
-        deferred(Reason::Dependency)
-    );
-    assert_eq!(
-        c.deliver(ev("order.shipped", "o1").id("3")),
-        deferred(Reason::Dependency)
-    );
+    assert_eq!(c.deliver(paid("o1").id("2").needs_version("orders", "o2", 1)), deferred(Reason::Dependency));
+    assert_eq!(c.deliver(ev("order.shipped", "o1").id("3")), deferred(Reason::Dependency));
     c.deliver(created("o2").id("4"));
     assert_eq!(c.ready(), vec![entity("orders", "o1")]);
     assert_eq!(c.order("o1"), is("shipped", 3, 3));
@@ -150,26 +119,15 @@ fn arrival_goes_on_when_the_first_is_dismissed() {
     c.deliver(created("o1").id("1"));
     c.deliver(ev("order.cancelled", "o1").id("2").needs("order.never"));
     c.deliver(paid("o1").id("3"));
-    assert_eq!(
-        c.person(Decision::DismissDeferred(event_id("2"))),
-        Outcome::Done
-    );
-    assert_eq!(
-        (c.order("o1"), c.verdict("2")),
-        (is("paid", 2, 2), Verdict::Skipped)
-    );
+    assert_eq!(c.person(Decision::DismissDeferred(event_id("2"))), Outcome::Done);
+    assert_eq!((c.order("o1"), c.verdict("2")), (is("paid", 2, 2), Verdict::Skipped));
 }
 
 /// R4: logical time orders what becomes free at the same time.
 #[test]
 fn causal_releases_by_logical_time() {
     let mut c = Case::new(Ordering::Causal);
-    c.deliver(
-        ev("order.cancelled", "o1")
-            .id("late")
-            .needs("order.created")
-            .logical(9),
-    );
+    c.deliver(ev("order.cancelled", "o1").id("late").needs("order.created").logical(9));
     c.deliver(paid("o1").id("soon").needs("order.created").logical(3));
     assert_eq!(c.deliver(created("o1").id("1")), APPLIED);
     assert_eq!(c.order("o1"), is("cancelled", 3, 3));
@@ -185,10 +143,7 @@ fn a_refused_snapshot_supersedes_a_parked_one() {
     let letters = c.observed().letters;
     assert_eq!(letters[&letter("o1-2")].status, LetterStatus::Superseded);
     assert_eq!(letters[&letter("o1-3")].status, LetterStatus::Open);
-    assert_eq!(
-        (c.verdict("o1-2"), c.order("o1")),
-        (Verdict::Skipped, is("pending", 1, 1))
-    );
+    assert_eq!((c.verdict("o1-2"), c.order("o1")), (Verdict::Skipped, is("pending", 1, 1)));
 }
 
 /// R4: an early event becomes illegal at its deadline, and when nothing leads to its state any more.
@@ -215,10 +170,7 @@ fn a_malformed_envelope_may_block_its_entity() {
         c.malformed(Some("o1"));
         c.deliver(paid("o1").v(2))
     };
-    assert_eq!(
-        (next(Ordering::Versioned), next(Ordering::Snapshot)),
-        (APPLIED, APPLIED)
-    );
+    assert_eq!((next(Ordering::Versioned), next(Ordering::Snapshot)), (APPLIED, APPLIED));
     assert_eq!(next(Ordering::Causal), deferred(Reason::Blocked));
     assert_eq!(next(Ordering::Arrival), deferred(Reason::Blocked));
 }
@@ -231,15 +183,9 @@ fn compensation() {
     c.deliver(ev("order.cancelled", "o1").v(2));
     assert_eq!(c.deliver(paid("o1").v(3)), ILLEGAL);
     assert_eq!(c.order("o1"), is("cancelled", 3, 3));
-    assert_eq!(
-        c.observed().outbox[&entity("orders", "o1")][0].kind,
-        "refund.requested"
-    );
+    assert_eq!(c.observed().outbox[&entity("orders", "o1")][0].kind, "refund.requested");
     assert_eq!(c.deliver(ev("order.shipped", "o1").v(4)), ILLEGAL);
-    assert_eq!(
-        c.deliver(ev("order.shipped", "o1").v(5)),
-        deferred(Reason::Blocked)
-    );
+    assert_eq!(c.deliver(ev("order.shipped", "o1").v(5)), deferred(Reason::Blocked));
 }
 
 /// R5: skip, and what waited behind goes on; closed letters cannot be redriven.
@@ -249,19 +195,10 @@ fn a_person_skips_a_dead_letter() {
     c.deliver(created("o1").v(1));
     c.deliver(ev("order.shipped", "o1").v(2));
     assert_eq!(c.deliver(paid("o1").v(3)), deferred(Reason::Blocked));
-    assert_eq!(
-        c.person(Decision::Compensate(letter("o1-2"))),
-        Outcome::Refused
-    );
+    assert_eq!(c.person(Decision::Compensate(letter("o1-2"))), Outcome::Refused);
     assert_eq!(c.person(Decision::Skip(letter("o1-2"))), Outcome::Done);
-    assert_eq!(
-        (c.order("o1"), c.verdict("o1-2")),
-        (is("paid", 3, 3), Verdict::Skipped)
-    );
-    assert_eq!(
-        c.person(Decision::Redrive(letter("o1-2"))),
-        Outcome::Refused
-    );
+    assert_eq!((c.order("o1"), c.verdict("o1-2")), (is("paid", 3, 3), Verdict::Skipped));
+    assert_eq!(c.person(Decision::Redrive(letter("o1-2"))), Outcome::Refused);
 }
 
 /// R5: a corrected event takes the place, in the same entity and version only.
@@ -276,10 +213,7 @@ fn a_person_replaces_a_dead_letter() {
     assert_eq!(c.person(with(paid("o1").v(2).id("o1-1"))), Outcome::Refused);
     assert_eq!(c.person(with(paid("o1").v(2).id("c"))), Outcome::Done);
     assert_eq!(c.order("o1"), is("paid", 2, 2));
-    assert_eq!(
-        (c.verdict("o1-2"), c.verdict("c")),
-        (Verdict::Skipped, Verdict::Applied)
-    );
+    assert_eq!((c.verdict("o1-2"), c.verdict("c")), (Verdict::Skipped, Verdict::Applied));
 }
 
 /// R5: an exact copy of a conflict is a duplicate; dismissed, it consumes its version where that is the next.
@@ -291,61 +225,31 @@ fn a_conflict_is_quarantined_once_and_dismissed() {
     assert_eq!(c.deliver(paid("o2").v(2).intent("i")), CONFLICT);
     assert_eq!(c.deliver(paid("o2").v(2).intent("i")), DUPLICATE);
     assert_eq!(c.observed().conflicts[&conflict("o2-2")].copies, 2);
-    assert_eq!(
-        c.deliver(ev("order.cancelled", "o2").v(3)),
-        deferred(Reason::Gap)
-    );
-    assert_eq!(
-        c.person(Decision::DismissConflict(conflict("o2-2"))),
-        Outcome::Done
-    );
-    assert_eq!(
-        (c.order("o2"), c.verdict("o2-2")),
-        (is("cancelled", 3, 3), Verdict::Skipped)
-    );
-    assert_eq!(
-        c.person(Decision::DismissConflict(conflict("o2-2"))),
-        Outcome::Refused
-    );
+    assert_eq!(c.deliver(ev("order.cancelled", "o2").v(3)), deferred(Reason::Gap));
+    assert_eq!(c.person(Decision::DismissConflict(conflict("o2-2"))), Outcome::Done);
+    assert_eq!((c.order("o2"), c.verdict("o2-2")), (is("cancelled", 3, 3), Verdict::Skipped));
+    assert_eq!(c.person(Decision::DismissConflict(conflict("o2-2"))), Outcome::Refused);
 }
 
 /// R3 step 10 with markers: named once, met, decided; too many names, or nothing new, is a fault.
 #[test]
 fn rules_that_wait() {
     let mut c = Case::new(Ordering::Versioned);
-    let wait = |names: &[&str]| {
-        (
-            "__wait",
-            Value::List(names.iter().map(|n| Value::text(*n)).collect()),
-        )
-    };
+    let wait = |names: &[&str]| ("__wait", Value::List(names.iter().map(|n| Value::text(*n)).collect()));
     let waits = |names: &[&str]| {
-        let more = [
-            ("total", Value::number(1)),
-            ("currency", Value::text("EUR")),
-            wait(names),
-        ];
+        let more = [("total", Value::number(1)), ("currency", Value::text("EUR")), wait(names)];
         ev("order.created", "o1").v(1).data(more)
     };
-    assert_eq!(
-        c.deliver(waits(&["orders/a%2Fb@1", "orders/o3@1"])),
-        deferred(Reason::Waiting)
-    );
+    assert_eq!(c.deliver(waits(&["orders/a%2Fb@1", "orders/o3@1"])), deferred(Reason::Waiting));
     c.deliver(created("a/b").v(1));
     assert_eq!(c.ready(), vec![]);
     c.deliver(created("o3").v(1));
     assert_eq!(c.ready(), vec![entity("orders", "o1")]);
     assert_eq!(c.order("o1"), is("pending", 1, 1));
-    assert_eq!(
-        c.deliver(ev("order.cancelled", "o1").v(2).data([wait(&[])])),
-        FAULT
-    );
+    assert_eq!(c.deliver(ev("order.cancelled", "o1").v(2).data([wait(&[])])), FAULT);
     let many: Vec<String> = (1..18).map(|n| format!("orders/o3@{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    assert_eq!(
-        c.deliver(ev("order.cancelled", "o3").v(2).data([wait(&many)])),
-        FAULT
-    );
+    assert_eq!(c.deliver(ev("order.cancelled", "o3").v(2).data([wait(&many)])), FAULT);
 }
 
 /// R6: a timer waits for a free entity, and leaves the version alone.
@@ -354,11 +258,7 @@ fn timers() {
     let mut c = Case::new(Ordering::Versioned);
     c.deliver(created("o1").v(1));
     c.deliver(ev("order.shipped", "o1").v(3));
-    let fire = |now| Step::Timer {
-        entity: entity("orders", "o1"),
-        name: "payment-timeout".into(),
-        now,
-    };
+    let fire = |now| Step::Timer { entity: entity("orders", "o1"), name: "payment-timeout".into(), now };
     assert_eq!(c.step(fire(1_799_999)), Outcome::Refused);
     assert_eq!(c.step(fire(1_800_000)), Outcome::Refused);
     c.person(Decision::DismissDeferred(event_id("o1-3")));
@@ -382,23 +282,12 @@ fn layouts() {
     c.step(rules(2, &[], false));
     assert_eq!(c.deliver(paid("o1").v(2)), deferred(Reason::Schema));
     c.step(rules(2, &[1], false));
-    assert_eq!(
-        c.step(Step::Migrate {
-            entity: entity("orders", "o1")
-        }),
-        Outcome::Done
-    );
+    assert_eq!(c.step(Step::Migrate { entity: entity("orders", "o1") }), Outcome::Done);
     assert_eq!(c.order("o1"), is("paid", 2, 3));
     c.step(rules(3, &[1, 2], true));
-    assert_eq!(
-        c.deliver(ev("order.shipped", "o1").v(3)),
-        deferred(Reason::Blocked)
-    );
+    assert_eq!(c.deliver(ev("order.shipped", "o1").v(3)), deferred(Reason::Blocked));
     c.step(rules(3, &[1, 2], false));
-    let migration = LetterId {
-        subject: LetterSubject::Migration(entity("orders", "o1")),
-        nth: 0,
-    };
+    let migration = LetterId { subject: LetterSubject::Migration(entity("orders", "o1")), nth: 0 };
     assert_eq!(c.person(Decision::Redrive(migration)), Outcome::Done);
     assert_eq!(c.order("o1"), is("shipped", 3, 5));
 }

@@ -33,15 +33,10 @@ impl World {
             let many = rng.random_range(0..2);
             format!("{}:{kind}:{many}", life.entity.key)
         });
-        let logical_time =
-            (ordering == Ordering::Causal && rng.random_bool(0.3)).then(|| rng.random_range(0..5));
+        let logical_time = (ordering == Ordering::Causal && rng.random_bool(0.3)).then(|| rng.random_range(0..5));
         let entity = life.entity.clone();
         let mut depends_on = Vec::new();
-        let by_name = if matches!(ordering, Ordering::Causal | Ordering::Arrival) {
-            0.3
-        } else {
-            0.08
-        };
+        let by_name = if matches!(ordering, Ordering::Causal | Ordering::Arrival) { 0.3 } else { 0.08 };
         if rng.random_bool(by_name) {
             let never = || "order.exploded".to_owned();
             depends_on.push(Dependency::Type(before.unwrap_or_else(never)));
@@ -84,16 +79,9 @@ impl World {
         let life = &self.lives[at];
         let entity = life.entity.clone();
         let now = self.oracle.version(&entity).max(life.version);
-        let ahead = if self.rng.random_bool(0.15 + 0.4 * self.trouble) {
-            4
-        } else {
-            2
-        };
+        let ahead = if self.rng.random_bool(0.15 + 0.4 * self.trouble) { 4 } else { 2 };
         let version = now.saturating_sub(1) + self.rng.random_range(0..ahead);
-        Target {
-            entity,
-            version: version.max(1),
-        }
+        Target { entity, version: version.max(1) }
     }
 
     /// Markers for test rules; see [`Event`].
@@ -104,11 +92,7 @@ impl World {
         let marker = match self.rng.random_range(0..20) {
             0 => ("__fault", Value::Bool(true)),
             n @ 1..4 => {
-                let few = if self.rng.random_bool(0.08) {
-                    17
-                } else {
-                    self.rng.random_range(0..3)
-                };
+                let few = if self.rng.random_bool(0.08) { 17 } else { self.rng.random_range(0..3) };
                 let mut items: Vec<Value> = Vec::new();
                 for i in 0..few {
                     let mut target = self.target();
@@ -136,8 +120,6 @@ fn numbers(rng: &mut StdRng, life: &mut Life, ordering: Ordering) -> (Option<u64
         Ordering::Versioned if life.filtered => (Some(life.version), Some(last)),
         Ordering::Versioned | Ordering::Snapshot => (Some(life.version), None),
         // A version that the ordering does not use is ignored.
-        Ordering::Causal | Ordering::Arrival => {
-            (rng.random_bool(0.1).then_some(life.version), None)
-        }
+        Ordering::Causal | Ordering::Arrival => (rng.random_bool(0.1).then_some(life.version), None),
     }
 }

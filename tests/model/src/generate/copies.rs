@@ -44,9 +44,7 @@ impl World {
         let id = draft.event.event_id();
         let same = self.history.steps.iter().rev().find_map(|step| match step {
             Step::Deliver(d) => match &d.meaning {
-                Meaning::Event(event) if event.event_id() == id => {
-                    Some((d.bytes.clone(), event.clone()))
-                }
+                Meaning::Event(event) if event.event_id() == id => Some((d.bytes.clone(), event.clone())),
                 _ => None,
             },
             _ => None,
@@ -80,9 +78,7 @@ impl World {
                 draft.event.kind = kind;
                 draft.body = body;
             }
-            1 if draft.event.version.is_some()
-                && self.ordering(&draft.event.machine) == Ordering::Versioned =>
-            {
+            1 if draft.event.version.is_some() && self.ordering(&draft.event.machine) == Ordering::Versioned => {
                 draft.event.version = Some(life.version + 1);
                 draft.event.previous = None;
             }
@@ -108,16 +104,10 @@ impl World {
     /// A second writer: another event that follows the same version, or one that was passed long ago.
     fn fork(&mut self, at: usize, draft: Draft) {
         let mut draft = self.renamed(draft);
-        if let (Ordering::Versioned, Some(version)) =
-            (self.ordering(&draft.event.machine), draft.event.version)
-        {
+        if let (Ordering::Versioned, Some(version)) = (self.ordering(&draft.event.machine), draft.event.version) {
             let now = self.oracle.version(&draft.event.entity());
             // Half of them jump: they follow what is there, and pass over what waits.
-            let follows = if self.rng.random_bool(0.5) {
-                now
-            } else {
-                draft.event.previous.unwrap_or(version - 1)
-            };
+            let follows = if self.rng.random_bool(0.5) { now } else { draft.event.previous.unwrap_or(version - 1) };
             draft.event.version = Some(follows.max(version) + self.rng.random_range(1..4));
             draft.event.previous = Some(follows);
         }
@@ -129,11 +119,7 @@ impl World {
         let mut next = self.draft(at);
         next.event.kind = draft.event.kind;
         next.event.idempotency_key = draft.event.idempotency_key.or(Some(format!("i{at}")));
-        next.body = if self.rng.random_bool(0.7) {
-            draft.body
-        } else {
-            self.lives[at].body_of(&mut self.rng, &next)
-        };
+        next.body = if self.rng.random_bool(0.7) { draft.body } else { self.lives[at].body_of(&mut self.rng, &next) };
         if let Body::Text(_) = next.body {
             next.event.content_type = Some("text/plain".to_owned());
         } else if next.event.content_type.as_deref() == Some("text/plain") {

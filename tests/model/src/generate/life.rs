@@ -30,44 +30,19 @@ pub(super) struct Life {
 const MAX: &str = "170141183460469231731687303715884105727";
 
 impl Life {
-    pub(super) fn new(
-        entity: EntityId,
-        filtered: bool,
-        source: Option<usize>,
-        trouble: f64,
-    ) -> Life {
-        Life {
-            entity,
-            state: None,
-            facts: Facts::new(),
-            version: 0,
-            filtered,
-            source,
-            trouble,
-            last: None,
-            period: 0,
-        }
+    pub(super) fn new(entity: EntityId, filtered: bool, source: Option<usize>, trouble: f64) -> Life {
+        Life { entity, state: None, facts: Facts::new(), version: 0, filtered, source, trouble, last: None, period: 0 }
     }
 
     /// Nothing legal is left; where more comes, it is refused.
     pub(super) fn is_over(&self) -> bool {
-        self.state
-            .as_deref()
-            .is_some_and(|s| !machine(&self.entity.machine).is_live(s))
+        self.state.as_deref().is_some_and(|s| !machine(&self.entity.machine).is_live(s))
     }
 
     /// Another entity in its stead.
     pub(super) fn reborn(&self) -> Life {
         let EntityId { machine, key } = self.entity.clone();
-        Life::new(
-            EntityId {
-                machine,
-                key: key + "+",
-            },
-            self.filtered,
-            self.source,
-            self.trouble,
-        )
+        Life::new(EntityId { machine, key: key + "+" }, self.filtered, self.source, self.trouble)
     }
 
     fn noun(&self) -> &'static str {
@@ -82,13 +57,7 @@ impl Life {
     pub(super) fn next(&mut self, rng: &mut StdRng) -> (String, Body) {
         let rules = machine(&self.entity.machine);
         let legal = self.legal(rng);
-        let kinds = rules.edges.iter().filter_map(|e| {
-            if let Trigger::Event(kind) = e.1 {
-                Some(kind)
-            } else {
-                None
-            }
-        });
+        let kinds = rules.edges.iter().filter_map(|e| if let Trigger::Event(kind) = e.1 { Some(kind) } else { None });
         let all: Vec<&str> = kinds.collect();
         let compensated: Vec<&str> = rules
             .edges
@@ -113,17 +82,11 @@ impl Life {
             Body::Json(value) | Body::Base64(value) => Some(value),
             _ => None,
         };
-        let input = Input {
-            state: self.state.as_deref(),
-            facts: &self.facts,
-            trigger: Trigger::Event(&kind),
-            data,
-        };
+        let input = Input { state: self.state.as_deref(), facts: &self.facts, trigger: Trigger::Event(&kind), data };
         if rules.knows(&kind)
             && let Answer::Move(step) = rules.apply(&input)
         {
-            (self.state, self.facts, self.last) =
-                (Some(step.state), step.facts, Some(kind.clone()));
+            (self.state, self.facts, self.last) = (Some(step.state), step.facts, Some(kind.clone()));
         }
         (kind, body)
     }
@@ -137,35 +100,17 @@ impl Life {
                 Value::object([("total", spelled(rng, total)), ("currency", currency(rng))])
             }
             "order.paid" => {
-                let total = self
-                    .facts
-                    .get("total")
-                    .cloned()
-                    .unwrap_or_else(|| "1000".to_owned());
-                let total = if rng.random_bool(0.1 * self.trouble) {
-                    "3".to_owned()
-                } else {
-                    total
-                };
-                let money = self
-                    .facts
-                    .get("currency")
-                    .cloned()
-                    .unwrap_or_else(|| "EUR".to_owned());
-                Value::object([
-                    ("amount", spelled(rng, total)),
-                    ("currency", Value::text(money)),
-                ])
+                let total = self.facts.get("total").cloned().unwrap_or_else(|| "1000".to_owned());
+                let total = if rng.random_bool(0.1 * self.trouble) { "3".to_owned() } else { total };
+                let money = self.facts.get("currency").cloned().unwrap_or_else(|| "EUR".to_owned());
+                Value::object([("amount", spelled(rng, total)), ("currency", Value::text(money))])
             }
             "account.opened" => Value::object([("currency", currency(rng))]),
             "account.credited" | "account.debited" => self.movement(rng, kind),
             "subscription.created" => match rng.random_range(0..3) {
                 0 => Value::object([("plan", Value::text("A"))]),
                 1 => Value::object([("plan", Value::text("A")), ("trial_end", Value::number(5))]),
-                _ => Value::object([
-                    ("trial_end", Value::text("2026-12-30T00:00:00Z")),
-                    ("plan", Value::text("B")),
-                ]),
+                _ => Value::object([("trial_end", Value::text("2026-12-30T00:00:00Z")), ("plan", Value::text("B"))]),
             },
             "subscription.renewed" => {
                 self.period += if rng.random_bool(0.85) { 1 } else { 0 };
@@ -173,10 +118,7 @@ impl Life {
                 Value::object([("period", Value::text(period))])
             }
             "order.refunded" => match rng.random_range(0..3) {
-                0 => Value::object([
-                    ("amount", Value::number(7)),
-                    ("currency", Value::text("CHF")),
-                ]),
+                0 => Value::object([("amount", Value::number(7)), ("currency", Value::text("CHF"))]),
                 1 => Value::object([("amount", Value::text("7"))]),
                 _ => Value::object([]),
             },
@@ -185,26 +127,14 @@ impl Life {
         if bad {
             return spoiled(rng, kind, value);
         }
-        if rng.random_bool(0.1) {
-            Body::Base64(value)
-        } else {
-            Body::Json(value)
-        }
+        if rng.random_bool(0.1) { Body::Base64(value) } else { Body::Json(value) }
     }
 
     /// A type that has an edge from here.
     pub(super) fn legal(&self, rng: &mut StdRng) -> Option<String> {
         let rules = machine(&self.entity.machine);
-        let kinds = rules.edges.iter().filter_map(|e| {
-            if let Trigger::Event(kind) = e.1 {
-                Some(kind)
-            } else {
-                None
-            }
-        });
-        let legal: Vec<&str> = kinds
-            .filter(|kind| rules.edge(self.state.as_deref(), Trigger::Event(kind)))
-            .collect();
+        let kinds = rules.edges.iter().filter_map(|e| if let Trigger::Event(kind) = e.1 { Some(kind) } else { None });
+        let legal: Vec<&str> = kinds.filter(|kind| rules.edge(self.state.as_deref(), Trigger::Event(kind))).collect();
         legal.choose(rng).map(|kind| (*kind).to_owned())
     }
 
@@ -215,11 +145,7 @@ impl Life {
 
     /// Mostly within the balance; now and then up to the brim, or beyond it.
     fn movement(&self, rng: &mut StdRng, kind: &str) -> Value {
-        let balance = self
-            .facts
-            .get("balance")
-            .cloned()
-            .unwrap_or_else(|| "0".to_owned());
+        let balance = self.facts.get("balance").cloned().unwrap_or_else(|| "0".to_owned());
         let amount = match rng.random_range(0..10) {
             0 => MAX.to_owned(),
             1..5 if kind == "account.debited" && balance != "0" => balance,
@@ -229,10 +155,7 @@ impl Life {
             Some(own) if rng.random_bool(0.92) => own.clone(),
             _ => "CHF".to_owned(),
         };
-        Value::object([
-            ("amount", spelled(rng, amount)),
-            ("currency", Value::text(money)),
-        ])
+        Value::object([("amount", spelled(rng, amount)), ("currency", Value::text(money))])
     }
 }
 
@@ -241,17 +164,9 @@ fn idle(rng: &mut StdRng) -> Body {
     match rng.random_range(0..8) {
         0 => Body::Absent,
         1 => Body::Text("héllo \"there\" \\ %".to_owned()),
-        2 => Body::Json(Value::object([
-            ("note", Value::text("a\0b😀")),
-            ("n", Value::number("1000")),
-        ])),
+        2 => Body::Json(Value::object([("note", Value::text("a\0b😀")), ("n", Value::number("1000"))])),
         3 => Body::Json(nested(127)),
-        4 => Body::Json(Value::List(vec![
-            Value::Null,
-            Value::Bool(true),
-            Value::number("-0"),
-            Value::number("1.50"),
-        ])),
+        4 => Body::Json(Value::List(vec![Value::Null, Value::Bool(true), Value::number("-0"), Value::number("1.50")])),
         _ => Body::Json(Value::object([])),
     }
 }
@@ -273,11 +188,7 @@ fn spoiled(rng: &mut StdRng, kind: &str, value: Value) -> Body {
     }
     let wrong = match first.0.as_str() {
         "currency" => vec![Value::text(""), Value::number(1)],
-        "period" => vec![
-            Value::text("2026-13"),
-            Value::text("2026"),
-            Value::number(202612),
-        ],
+        "period" => vec![Value::text("2026-13"), Value::text("2026"), Value::number(202612)],
         _ => vec![
             Value::number("0"),
             Value::number("-5"),
@@ -298,23 +209,12 @@ fn spoiled(rng: &mut StdRng, kind: &str, value: Value) -> Body {
 }
 
 fn amount(rng: &mut StdRng) -> String {
-    let all = [
-        "1",
-        "1000",
-        "1999",
-        "25000",
-        "9007199254740993",
-        "92233720368547758070",
-    ];
+    let all = ["1", "1000", "1999", "25000", "9007199254740993", "92233720368547758070"];
     (*all.choose(rng).unwrap_or(&"1")).to_owned()
 }
 
 fn spelled(rng: &mut StdRng, amount: String) -> Value {
-    if rng.random_bool(0.25) {
-        Value::text(amount)
-    } else {
-        Value::number(amount)
-    }
+    if rng.random_bool(0.25) { Value::text(amount) } else { Value::number(amount) }
 }
 
 fn currency(rng: &mut StdRng) -> Value {

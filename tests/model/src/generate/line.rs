@@ -51,10 +51,7 @@ pub(super) fn members(rng: &mut StdRng, draft: &Draft) -> (Vec<Member>, Event) {
     if let Some(time) = event.time {
         put("time", format!("\"{}\"", instant(time)));
     }
-    for (name, version) in [
-        ("entityversion", event.version),
-        ("previousversion", event.previous),
-    ] {
+    for (name, version) in [("entityversion", event.version), ("previousversion", event.previous)] {
         match version {
             Some(v) if rng.random_bool(0.3) => put(name, format!("\"{v}\"")),
             Some(v) => put(name, v.to_string()),
@@ -103,10 +100,7 @@ pub(super) fn members(rng: &mut StdRng, draft: &Draft) -> (Vec<Member>, Event) {
 /// An object of these members; raw line ends never occur, because a line is an event.
 pub(super) fn object(members: &[Member], spaced: bool) -> String {
     let (comma, colon) = if spaced { (" ,\t", " : ") } else { (",", ":") };
-    let all: Vec<String> = members
-        .iter()
-        .map(|(name, json)| format!("\"{name}\"{colon}{json}"))
-        .collect();
+    let all: Vec<String> = members.iter().map(|(name, json)| format!("\"{name}\"{colon}{json}")).collect();
     format!("{{{}}}", all.join(comma))
 }
 
@@ -114,26 +108,13 @@ pub(super) fn object(members: &[Member], spaced: bool) -> String {
 pub(super) fn item(dependency: &Dependency) -> String {
     match dependency {
         Dependency::Type(kind) => kind.clone(),
-        Dependency::Version(t) => format!(
-            "{}/{}@{}",
-            t.entity.machine,
-            percent(&t.entity.key),
-            t.version
-        ),
+        Dependency::Version(t) => format!("{}/{}@{}", t.entity.machine, percent(&t.entity.key), t.version),
     }
 }
 
 fn percent(key: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-    key.bytes()
-        .map(|b| {
-            if plain(b) {
-                (b as char).to_string()
-            } else {
-                format!("%{b:02X}")
-            }
-        })
-        .collect()
+    key.bytes().map(|b| if plain(b) { (b as char).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
 /// A JSON string; now and then with an escape that it would not need.
@@ -144,9 +125,7 @@ pub(super) fn string(rng: &mut StdRng, text: &str) -> String {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
-            c if (c as u32) < 0x20 || (odd && c.is_ascii_lowercase()) => {
-                out.push_str(&format!("\\u{:04x}", c as u32))
-            }
+            c if (c as u32) < 0x20 || (odd && c.is_ascii_lowercase()) => out.push_str(&format!("\\u{:04x}", c as u32)),
             c => out.push(c),
         }
     }
@@ -165,10 +144,7 @@ fn json(rng: &mut StdRng, value: &Value) -> String {
             format!("[{}]", all.join(","))
         }
         Value::Object(members) => {
-            let all: Vec<Member> = members
-                .iter()
-                .map(|(k, v)| (k.clone(), json(rng, v)))
-                .collect();
+            let all: Vec<Member> = members.iter().map(|(k, v)| (k.clone(), json(rng, v))).collect();
             object(&all, rng.random_bool(0.1))
         }
     }
@@ -188,16 +164,11 @@ fn respelled(rng: &mut StdRng, value: &Value) -> Value {
         Value::Number(n) if n.bytes().all(|b| b.is_ascii_digit()) => match rng.random_range(0..4) {
             0 => Value::Number(format!("{n}.0")),
             1 => Value::Number(format!("{n}e0")),
-            2 if n.len() > 1 && n.ends_with("000") => {
-                Value::Number(format!("{}.0e3", &n[..n.len() - 3]))
-            }
+            2 if n.len() > 1 && n.ends_with("000") => Value::Number(format!("{}.0e3", &n[..n.len() - 3])),
             _ => value.clone(),
         },
         Value::Object(members) => {
-            let mut all: Vec<(String, Value)> = members
-                .iter()
-                .map(|(k, v)| (k.clone(), respelled(rng, v)))
-                .collect();
+            let mut all: Vec<(String, Value)> = members.iter().map(|(k, v)| (k.clone(), respelled(rng, v))).collect();
             all.shuffle(rng);
             Value::Object(all)
         }
@@ -216,20 +187,7 @@ pub(super) fn instant(ms: i64) -> String {
         days -= if leap(year) { 366 } else { 365 };
         year += 1;
     }
-    let lengths = [
-        31,
-        if leap(year) { 29 } else { 28 },
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ];
+    let lengths = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let mut month = 1;
     for length in lengths {
         if days < length {
@@ -239,30 +197,18 @@ pub(super) fn instant(ms: i64) -> String {
         month += 1;
     }
     let (h, m, s) = (rest / 3600, rest / 60 % 60, rest % 60);
-    let fraction = if milli == 0 {
-        String::new()
-    } else {
-        format!(".{milli:03}")
-    };
-    format!(
-        "{year:04}-{month:02}-{:02}T{h:02}:{m:02}:{s:02}{fraction}Z",
-        days + 1
-    )
+    let fraction = if milli == 0 { String::new() } else { format!(".{milli:03}") };
+    format!("{year:04}-{month:02}-{:02}T{h:02}:{m:02}:{s:02}{fraction}Z", days + 1)
 }
 
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for chunk in bytes.chunks(3) {
-        let word =
-            chunk.iter().fold(0u32, |w, b| (w << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
+        let word = chunk.iter().fold(0u32, |w, b| (w << 8) | u32::from(*b)) << (8 * (3 - chunk.len()));
         for i in 0..4 {
             let sextet = (word >> (18 - 6 * i)) & 63;
-            out.push(if i <= chunk.len() {
-                ALPHABET[sextet as usize] as char
-            } else {
-                '='
-            });
+            out.push(if i <= chunk.len() { ALPHABET[sextet as usize] as char } else { '=' });
         }
     }
     out
@@ -276,9 +222,6 @@ mod tests {
     fn instants_and_base64_are_written_as_others_read_them() {
         assert_eq!(instant(1_798_588_800_000), "2026-12-30T00:00:00Z");
         assert_eq!(instant(951_782_400_250), "2000-02-29T00:00:00.250Z");
-        assert_eq!(
-            (base64(b"f"), base64(b"fo"), base64(b"foo")),
-            ("Zg==".into(), "Zm8=".into(), "Zm9v".into())
-        );
+        assert_eq!((base64(b"f"), base64(b"fo"), base64(b"foo")), ("Zg==".into(), "Zm8=".into(), "Zm9v".into()));
     }
 }

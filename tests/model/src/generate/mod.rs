@@ -76,11 +76,7 @@ impl World {
         World {
             oracle: Oracle::new(&setup),
             ends: vec![0; setup.sources.len()],
-            history: History {
-                seed,
-                setup,
-                steps: vec![],
-            },
+            history: History { seed, setup, steps: vec![] },
             recorded: vec![],
             clock: BEGIN,
             deliveries: 0,
@@ -123,11 +119,7 @@ impl World {
 
     fn push(&mut self, step: Step) {
         self.history.steps.push(step);
-        let acts = serially(
-            &mut self.oracle,
-            &self.history,
-            self.history.steps.len() - 1,
-        );
+        let acts = serially(&mut self.oracle, &self.history, self.history.steps.len() - 1);
         self.recorded.extend(acts);
     }
 
@@ -149,11 +141,8 @@ impl World {
         if self.pending.is_empty() {
             return self.author();
         }
-        let ahead = if self.rng.random_bool(0.25 * self.trouble) {
-            self.rng.random_range(0..self.pending.len())
-        } else {
-            0
-        };
+        let ahead =
+            if self.rng.random_bool(0.25 * self.trouble) { self.rng.random_range(0..self.pending.len()) } else { 0 };
         let (at, draft) = self.pending.remove(ahead);
         if self.rng.random_bool(0.05 * self.trouble) {
             self.lost.push((at, draft));
@@ -171,9 +160,7 @@ impl World {
     /// A line arrives in the source and partition of that life.
     fn arrive(&mut self, at: usize, bytes: Vec<u8>, meaning: Meaning) {
         let sources = &self.history.setup.sources;
-        let source = self.lives[at]
-            .source
-            .unwrap_or_else(|| self.rng.random_range(0..sources.len()));
+        let source = self.lives[at].source.unwrap_or_else(|| self.rng.random_range(0..sources.len()));
         let entity = match &meaning {
             Meaning::Event(event) => Some(event.entity()),
             Meaning::Malformed { entity, .. } => entity.clone(),
@@ -184,15 +171,7 @@ impl World {
         let source = sources[source].name.clone();
         self.deliveries += 1;
         let (received, replay) = (self.clock, false);
-        self.push(Step::Deliver(Delivery {
-            source,
-            partition,
-            position,
-            received,
-            bytes,
-            meaning,
-            replay,
-        }));
+        self.push(Step::Deliver(Delivery { source, partition, position, received, bytes, meaning, replay }));
     }
 
     fn deliver_malformed(&mut self) {
@@ -221,15 +200,7 @@ impl World {
         let (source, received, position) = (format!("repair:{}", event.machine), self.clock, 0);
         let meaning = Meaning::Event(Box::new(event));
         let (partition, replay) = (0, false);
-        self.push(Step::Repair(Delivery {
-            source,
-            partition,
-            position,
-            received,
-            bytes,
-            meaning,
-            replay,
-        }));
+        self.push(Step::Repair(Delivery { source, partition, position, received, bytes, meaning, replay }));
     }
 }
 
@@ -239,11 +210,7 @@ pub(crate) fn partition(entity: &EntityId, partitions: u32) -> u32 {
     hash.update(entity.machine.as_bytes());
     hash.update([0]);
     hash.update(entity.key.as_bytes());
-    let first = hash
-        .finalize()
-        .iter()
-        .take(8)
-        .fold(0u64, |n, b| (n << 8) | u64::from(*b));
+    let first = hash.finalize().iter().take(8).fold(0u64, |n, b| (n << 8) | u64::from(*b));
     u32::try_from(first % u64::from(partitions)).unwrap_or(0)
 }
 
@@ -260,15 +227,9 @@ fn lives(rng: &mut StdRng, setup: &crate::Setup, trouble: f64) -> Vec<Life> {
             };
             let ordering = setup.machines[&machine].ordering;
             // More than one source may feed an entity only where versions order it (R4).
-            let apart = matches!(ordering, Ordering::Versioned | Ordering::Snapshot)
-                && rng.random_bool(0.5);
+            let apart = matches!(ordering, Ordering::Versioned | Ordering::Snapshot) && rng.random_bool(0.5);
             let source = if apart { None } else { Some(0) };
-            Life::new(
-                EntityId { machine, key },
-                rng.random_bool(0.3),
-                source,
-                trouble,
-            )
+            Life::new(EntityId { machine, key }, rng.random_bool(0.3), source, trouble)
         })
         .collect()
 }

@@ -9,8 +9,8 @@ use rand::seq::IndexedRandom;
 
 use super::World;
 use crate::{
-    Decision, Delivery, EntityId, LetterKind, LetterStatus, LetterSubject, Observed, Ordering,
-    PersonStep, Policy, Reason, Step, TimerRules,
+    Decision, Delivery, EntityId, LetterKind, LetterStatus, LetterSubject, Observed, Ordering, PersonStep, Policy,
+    Reason, Step, TimerRules,
 };
 
 const DAY: i64 = 86_400_000;
@@ -29,12 +29,7 @@ impl World {
         };
         let Some(decision) = decision else { return };
         let (actor, reason) = ("ada".to_owned(), "looked into it".to_owned());
-        self.push(Step::Person(PersonStep {
-            actor,
-            reason,
-            now: self.clock,
-            decision,
-        }));
+        self.push(Step::Person(PersonStep { actor, reason, now: self.clock, decision }));
     }
 
     /// A pending timer's time comes; sometimes its entity is not free, sometimes it is too early.
@@ -43,11 +38,7 @@ impl World {
             .entities
             .iter()
             .filter(|(id, _)| !self.unsettled(id, observed) && !self.parked_snapshot(id, observed))
-            .flat_map(|(id, e)| {
-                e.timers
-                    .iter()
-                    .map(|(name, due)| (id.clone(), name.clone(), *due))
-            })
+            .flat_map(|(id, e)| e.timers.iter().map(|(name, due)| (id.clone(), name.clone(), *due)))
             .collect();
         let Some((entity, name, due)) = all.choose(&mut self.rng).cloned() else {
             return false;
@@ -55,11 +46,7 @@ impl World {
         if self.rng.random_bool(0.8) {
             self.clock = self.clock.max(due + self.rng.random_range(0..60_000));
         }
-        self.push(Step::Timer {
-            entity,
-            name,
-            now: self.clock,
-        });
+        self.push(Step::Timer { entity, name, now: self.clock });
         true
     }
 
@@ -83,10 +70,7 @@ impl World {
                 let source = &sources[self.rng.random_range(0..sources.len())];
                 let (source, partitions) = (source.name.clone(), source.partitions);
                 let partition = self.rng.random_range(0..partitions);
-                self.push(Step::HandOver {
-                    source: source.clone(),
-                    partition,
-                });
+                self.push(Step::HandOver { source: source.clone(), partition });
                 self.replay(&source, partition);
             }
             5 | 6 => self.deadline(),
@@ -99,9 +83,7 @@ impl World {
     /// The last lines of a partition come again at their old positions, more often than not.
     fn replay(&mut self, source: &str, partition: u32) {
         let of_partition = |s: &Step| match s {
-            Step::Deliver(d) if !d.replay && d.source == source && d.partition == partition => {
-                Some(d.clone())
-            }
+            Step::Deliver(d) if !d.replay && d.source == source && d.partition == partition => Some(d.clone()),
             _ => None,
         };
         let delivered: Vec<_> = self.history.steps.iter().filter_map(of_partition).collect();
@@ -111,22 +93,14 @@ impl World {
         let from = delivered.len().saturating_sub(self.rng.random_range(1..4));
         for d in &delivered[from..] {
             let received = self.clock;
-            self.push(Step::Deliver(Delivery {
-                received,
-                replay: true,
-                ..d.clone()
-            }));
+            self.push(Step::Deliver(Delivery { received, replay: true, ..d.clone() }));
         }
     }
 
     /// All early events that wait are at their deadline; only where it is clear what then becomes of the others.
     fn deadline(&mut self) {
         let observed = self.oracle.observed();
-        let early: Vec<_> = observed
-            .waiting
-            .values()
-            .filter(|w| w.reason == Reason::Early)
-            .collect();
+        let early: Vec<_> = observed.waiting.values().filter(|w| w.reason == Reason::Early).collect();
         let clear = early.iter().all(|w| {
             let alone = early.iter().filter(|o| o.entity == w.entity).count() == 1;
             let blocked = observed
@@ -163,13 +137,7 @@ impl World {
         if reads.len() as u32 + 1 < schema || refuses {
             self.broken.push(machine.clone());
         }
-        self.push(Step::Rules {
-            machine: machine.clone(),
-            schema,
-            reads,
-            refuses,
-            timers,
-        });
+        self.push(Step::Rules { machine: machine.clone(), schema, reads, refuses, timers });
         if self.rng.random_bool(0.5) {
             self.migrate_some(&machine);
         }
@@ -185,28 +153,14 @@ impl World {
             let schema = self.oracle.schema(&machine);
             let reads = (1..schema).collect();
             let timers = TimerRules::Real;
-            self.push(Step::Rules {
-                machine: machine.clone(),
-                schema,
-                reads,
-                refuses: false,
-                timers,
-            });
+            self.push(Step::Rules { machine: machine.clone(), schema, reads, refuses: false, timers });
             let observed = self.oracle.observed();
             for (id, letter) in &observed.letters {
                 let ours = letter.entity.as_ref().is_some_and(|e| e.machine == machine);
-                if ours
-                    && letter.kind == LetterKind::Migration
-                    && letter.status == LetterStatus::Open
-                {
+                if ours && letter.kind == LetterKind::Migration && letter.status == LetterStatus::Open {
                     let (actor, reason) = ("ada".to_owned(), "the rules read it now".to_owned());
                     let decision = Decision::Redrive(id.clone());
-                    self.push(Step::Person(PersonStep {
-                        actor,
-                        reason,
-                        now: self.clock,
-                        decision,
-                    }));
+                    self.push(Step::Person(PersonStep { actor, reason, now: self.clock, decision }));
                 }
             }
             self.migrate_some(&machine);
@@ -218,14 +172,9 @@ impl World {
         for entity in observed.entities.keys().filter(|e| e.machine == machine) {
             let now = self.oracle.observed();
             let migration = LetterSubject::Migration(entity.clone());
-            let open = now
-                .letters
-                .iter()
-                .any(|(id, l)| id.subject == migration && l.status == LetterStatus::Open);
+            let open = now.letters.iter().any(|(id, l)| id.subject == migration && l.status == LetterStatus::Open);
             if self.oracle.can_migrate(entity) && !open {
-                self.push(Step::Migrate {
-                    entity: entity.clone(),
-                });
+                self.push(Step::Migrate { entity: entity.clone() });
             }
         }
     }

@@ -6,30 +6,20 @@ use rand::seq::IndexedRandom;
 use super::World;
 use super::line;
 use crate::{
-    ConflictId, ConflictReason, ConflictStatus, Decision, EntityId, EventId, LetterId, LetterKind,
-    LetterStatus, LetterSubject, Observed, Ordering, Verdict,
+    ConflictId, ConflictReason, ConflictStatus, Decision, EntityId, EventId, LetterId, LetterKind, LetterStatus,
+    LetterSubject, Observed, Ordering, Verdict,
 };
 
 impl World {
     pub(super) fn about_letter(&mut self, observed: &Observed) -> Option<Decision> {
         let wanted_open = self.rng.random_bool(0.9);
         let fits = |status: LetterStatus| (status == LetterStatus::Open) == wanted_open;
-        let letters: Vec<_> = observed
-            .letters
-            .iter()
-            .filter(|(_, l)| fits(l.status))
-            .collect();
+        let letters: Vec<_> = observed.letters.iter().filter(|(_, l)| fits(l.status)).collect();
         let Some((id, letter)) = letters.choose(&mut self.rng) else {
-            return self
-                .rng
-                .random_bool(0.2)
-                .then(|| Decision::Redrive(nobody()));
+            return self.rng.random_bool(0.2).then(|| Decision::Redrive(nobody()));
         };
         let (id, letter) = ((*id).clone(), (*letter).clone());
-        let unsettled = letter
-            .entity
-            .as_ref()
-            .is_some_and(|e| self.unsettled(e, observed));
+        let unsettled = letter.entity.as_ref().is_some_and(|e| self.unsettled(e, observed));
         let of_event = matches!(id.subject, LetterSubject::Event(_));
         match (self.rng.random_range(0..8), letter.kind) {
             (_, LetterKind::Migration) => Some(Decision::Redrive(id)),
@@ -46,21 +36,14 @@ impl World {
     /// The rules in force differ in layout from the entity's data, or its migration lies open.
     pub(super) fn unsettled(&self, entity: &EntityId, observed: &Observed) -> bool {
         let migration = LetterSubject::Migration(entity.clone());
-        let open = observed
-            .letters
-            .iter()
-            .any(|(id, l)| id.subject == migration && l.status == LetterStatus::Open);
+        let open = observed.letters.iter().any(|(id, l)| id.subject == migration && l.status == LetterStatus::Open);
         open || self.oracle.schema_differs(entity)
     }
 
     /// A snapshot machine's entity with an open dead letter, which blocks it for nothing but what the rules leave open.
     pub(super) fn parked_snapshot(&self, entity: &EntityId, observed: &Observed) -> bool {
-        let mut open = observed
-            .letters
-            .values()
-            .filter(|l| l.status == LetterStatus::Open);
-        self.ordering(&entity.machine) == Ordering::Snapshot
-            && open.any(|l| l.entity.as_ref() == Some(entity))
+        let mut open = observed.letters.values().filter(|l| l.status == LetterStatus::Open);
+        self.ordering(&entity.machine) == Ordering::Snapshot && open.any(|l| l.entity.as_ref() == Some(entity))
     }
 
     /// A corrected event in the parked one's place; now and then one that does not fit there.
@@ -68,12 +51,7 @@ impl World {
         let LetterSubject::Event(id) = &letter.subject else {
             return None;
         };
-        let (at, mut draft) = self
-            .sent
-            .iter()
-            .rev()
-            .find(|(_, d)| d.event.event_id() == *id)
-            .cloned()?;
+        let (at, mut draft) = self.sent.iter().rev().find(|(_, d)| d.event.event_id() == *id).cloned()?;
         let parked = self.oracle.letter_event(&letter)?;
         let mut life = self.lives[at].clone();
         life.state = self.oracle.state(&parked.entity());
@@ -98,11 +76,7 @@ impl World {
             6 => draft.event.key.push('x'),
             _ => {}
         }
-        if self
-            .machine(&draft.event.machine)
-            .ignore
-            .contains(&draft.event.kind)
-        {
+        if self.machine(&draft.event.machine).ignore.contains(&draft.event.kind) {
             return None;
         }
         let (bytes, event) = line::write(&mut self.rng, &draft);
@@ -112,13 +86,8 @@ impl World {
     pub(super) fn dismiss_deferred(&mut self, observed: &Observed) -> Option<Decision> {
         let waiting: Vec<&EventId> = observed.waiting.keys().collect();
         let decided: Vec<&EventId> = observed.inbox.keys().collect();
-        let all = if self.rng.random_bool(0.85) {
-            waiting
-        } else {
-            decided
-        };
-        all.choose(&mut self.rng)
-            .map(|id| Decision::DismissDeferred((*id).clone()))
+        let all = if self.rng.random_bool(0.85) { waiting } else { decided };
+        all.choose(&mut self.rng).map(|id| Decision::DismissDeferred((*id).clone()))
     }
 
     pub(super) fn dismiss_conflict(&mut self, observed: &Observed) -> Option<Decision> {
@@ -129,12 +98,7 @@ impl World {
             let parked = self.parked_snapshot(&c.entity, observed);
             !unclear && !parked && (c.status == ConflictStatus::Open) == open
         };
-        let all: Vec<ConflictId> = observed
-            .conflicts
-            .iter()
-            .filter(fits)
-            .map(|(id, _)| id.clone())
-            .collect();
+        let all: Vec<ConflictId> = observed.conflicts.iter().filter(fits).map(|(id, _)| id.clone()).collect();
         match all.choose(&mut self.rng) {
             Some(id) => Some(Decision::DismissConflict(id.clone())),
             None if self.rng.random_bool(0.1) => {
@@ -150,13 +114,6 @@ impl World {
 
 /// A dead letter that does not exist.
 fn nobody() -> LetterId {
-    let event = EventId {
-        machine: "orders".to_owned(),
-        source: "/nobody".to_owned(),
-        id: "none".to_owned(),
-    };
-    LetterId {
-        subject: LetterSubject::Event(event),
-        nth: 0,
-    }
+    let event = EventId { machine: "orders".to_owned(), source: "/nobody".to_owned(), id: "none".to_owned() };
+    LetterId { subject: LetterSubject::Event(event), nth: 0 }
 }

@@ -8,20 +8,12 @@ const EDGES: &[Edge] = &[
     (From::In("open"), Trigger::Event("account.credited"), "open"),
     (From::In("open"), Trigger::Event("account.debited"), "open"),
     (From::In("open"), Trigger::Event("account.frozen"), "frozen"),
-    (
-        From::In("frozen"),
-        Trigger::Event("account.unfrozen"),
-        "open",
-    ),
+    (From::In("frozen"), Trigger::Event("account.unfrozen"), "open"),
     (From::In("open"), Trigger::Event("account.closed"), "closed"),
 ];
 
-pub(super) static MACHINE: Machine = Machine {
-    live: &["open", "frozen"],
-    edges: EDGES,
-    decide,
-    compensate: |_, _| None,
-};
+pub(super) static MACHINE: Machine =
+    Machine { live: &["open", "frozen"], edges: EDGES, decide, compensate: |_, _| None };
 
 fn decide(input: &Input) -> Answer {
     match (input.trigger, input.state) {
@@ -50,15 +42,12 @@ fn moved(input: &Input, change: fn(u128, u128) -> Option<u128>) -> Answer {
     let Some(data) = input.data else {
         return Answer::Malformed;
     };
-    let (Some(amount), Some(currency)) = (amount(data.get("amount")), name(data, "currency"))
-    else {
+    let (Some(amount), Some(currency)) = (amount(data.get("amount")), name(data, "currency")) else {
         return Answer::Malformed;
     };
     match change(balance(input.facts), amount) {
         Some(balance)
-            if balance <= MAX
-                && input.state == Some("open")
-                && input.facts.get("currency") == Some(&currency) =>
+            if balance <= MAX && input.state == Some("open") && input.facts.get("currency") == Some(&currency) =>
         {
             to("open", &facts(balance, currency), vec![])
         }
@@ -67,15 +56,9 @@ fn moved(input: &Input, change: fn(u128, u128) -> Option<u128>) -> Answer {
 }
 
 fn facts(balance: u128, currency: String) -> Facts {
-    Facts::from([
-        ("balance".to_owned(), balance.to_string()),
-        ("currency".to_owned(), currency),
-    ])
+    Facts::from([("balance".to_owned(), balance.to_string()), ("currency".to_owned(), currency)])
 }
 
 fn balance(facts: &Facts) -> u128 {
-    facts
-        .get("balance")
-        .and_then(|b| b.parse().ok())
-        .unwrap_or(0)
+    facts.get("balance").and_then(|b| b.parse().ok()).unwrap_or(0)
 }

@@ -14,11 +14,6 @@ pub fn facts(machine: &str, data: &[u8]) -> BTreeMap<String, String> {
         _ => &[],
     };
     let members: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(data).unwrap_or_default();
-    let text = |raw: &RawValue| {
-        serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
-    };
-    wanted
-        .iter()
-        .filter_map(|name| Some(((*name).to_owned(), text(members.get(*name)?))))
-        .collect()
+    let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
+    wanted.iter().filter_map(|name| Some(((*name).to_owned(), text(members.get(*name)?)))).collect()
 }

@@ -104,9 +104,7 @@ impl Machine {
 
     /// Edges with this trigger from this state, or from none.
     pub(crate) fn edge(&self, state: Option<&str>, trigger: Trigger) -> bool {
-        self.edges
-            .iter()
-            .any(|e| e.1 == trigger && self.starts(e.0, state))
+        self.edges.iter().any(|e| e.1 == trigger && self.starts(e.0, state))
     }
 
     fn starts(&self, from: From, state: Option<&str>) -> bool {
@@ -129,8 +127,7 @@ impl Machine {
             let here = reached.len();
             for (from, by, to) in self.edges {
                 let declared = !matches!(by, Trigger::Compensation(_));
-                let starts = self.starts(*from, state)
-                    || reached.iter().any(|s| self.starts(*from, Some(s)));
+                let starts = self.starts(*from, state) || reached.iter().any(|s| self.starts(*from, Some(s)));
                 if declared && starts && !reached.contains(to) {
                     reached.push(to);
                 }
@@ -145,8 +142,7 @@ impl Machine {
     pub(crate) fn apply(&self, input: &Input) -> Answer {
         let answer = (self.decide)(input);
         if let Answer::Move(m) = &answer {
-            let declared =
-                |e: &Edge| e.1 == input.trigger && e.2 == m.state && self.starts(e.0, input.state);
+            let declared = |e: &Edge| e.1 == input.trigger && e.2 == m.state && self.starts(e.0, input.state);
             assert!(
                 self.edges.iter().any(declared),
                 "undeclared edge {:?} {:?} {}",
@@ -159,12 +155,7 @@ impl Machine {
     }
 
     /// What a refused event leaves behind; looks only at type and state (R11).
-    pub(crate) fn compensate(
-        &self,
-        state: Option<&str>,
-        facts: &Facts,
-        kind: &str,
-    ) -> Option<Move> {
+    pub(crate) fn compensate(&self, state: Option<&str>, facts: &Facts, kind: &str) -> Option<Move> {
         let mut done = (self.compensate)(state?, kind)?;
         done.facts = facts.clone();
         Some(done)
@@ -181,11 +172,7 @@ fn name(data: &Value, member: &str) -> Option<String> {
 
 /// A transition to `state`.
 fn to(state: &str, facts: &Facts, effects: Vec<Effect>) -> Answer {
-    Answer::Move(Move {
-        state: state.to_owned(),
-        facts: facts.clone(),
-        effects,
-    })
+    Answer::Move(Move { state: state.to_owned(), facts: facts.clone(), effects })
 }
 
 #[cfg(test)]

@@ -6,76 +6,24 @@ use crate::Value;
 const DAY: i64 = 24 * 60 * 60_000;
 
 const EDGES: &[Edge] = &[
-    (
-        From::Absent,
-        Trigger::Event("subscription.created"),
-        "trialing",
-    ),
-    (
-        From::Absent,
-        Trigger::Event("subscription.created"),
-        "active",
-    ),
-    (
-        From::In("trialing"),
-        Trigger::Event("subscription.activated"),
-        "active",
-    ),
-    (
-        From::In("active"),
-        Trigger::Event("subscription.renewed"),
-        "active",
-    ),
-    (
-        From::In("past_due"),
-        Trigger::Event("subscription.renewed"),
-        "active",
-    ),
-    (
-        From::In("active"),
-        Trigger::Event("subscription.payment_failed"),
-        "past_due",
-    ),
-    (
-        From::In("past_due"),
-        Trigger::Event("subscription.payment_failed"),
-        "past_due",
-    ),
-    (
-        From::In("active"),
-        Trigger::Event("subscription.paused"),
-        "paused",
-    ),
-    (
-        From::In("paused"),
-        Trigger::Event("subscription.resumed"),
-        "active",
-    ),
-    (
-        From::AnyLive,
-        Trigger::Event("subscription.cancelled"),
-        "cancelled",
-    ),
+    (From::Absent, Trigger::Event("subscription.created"), "trialing"),
+    (From::Absent, Trigger::Event("subscription.created"), "active"),
+    (From::In("trialing"), Trigger::Event("subscription.activated"), "active"),
+    (From::In("active"), Trigger::Event("subscription.renewed"), "active"),
+    (From::In("past_due"), Trigger::Event("subscription.renewed"), "active"),
+    (From::In("active"), Trigger::Event("subscription.payment_failed"), "past_due"),
+    (From::In("past_due"), Trigger::Event("subscription.payment_failed"), "past_due"),
+    (From::In("active"), Trigger::Event("subscription.paused"), "paused"),
+    (From::In("paused"), Trigger::Event("subscription.resumed"), "active"),
+    (From::AnyLive, Trigger::Event("subscription.cancelled"), "cancelled"),
     (From::In("trialing"), Trigger::Timer("trial-end"), "expired"),
     (From::In("past_due"), Trigger::Timer("dunning"), "expired"),
-    (
-        From::In("cancelled"),
-        Trigger::Compensation("subscription.renewed"),
-        "cancelled",
-    ),
-    (
-        From::In("expired"),
-        Trigger::Compensation("subscription.renewed"),
-        "expired",
-    ),
+    (From::In("cancelled"), Trigger::Compensation("subscription.renewed"), "cancelled"),
+    (From::In("expired"), Trigger::Compensation("subscription.renewed"), "expired"),
 ];
 
-pub(super) static MACHINE: Machine = Machine {
-    live: &["trialing", "active", "past_due", "paused"],
-    edges: EDGES,
-    decide,
-    compensate,
-};
+pub(super) static MACHINE: Machine =
+    Machine { live: &["trialing", "active", "past_due", "paused"], edges: EDGES, decide, compensate };
 
 fn decide(input: &Input) -> Answer {
     let facts = input.facts;
@@ -85,14 +33,10 @@ fn decide(input: &Input) -> Answer {
         (Trigger::Event("subscription.activated"), Some("trialing")) => {
             to("active", facts, vec![Effect::Cancel("trial-end")])
         }
-        (Trigger::Event("subscription.payment_failed"), Some("active")) => to(
-            "past_due",
-            facts,
-            vec![Effect::StartAfter("dunning", 14 * DAY)],
-        ),
-        (Trigger::Event("subscription.payment_failed"), Some("past_due")) => {
-            to("past_due", facts, vec![])
+        (Trigger::Event("subscription.payment_failed"), Some("active")) => {
+            to("past_due", facts, vec![Effect::StartAfter("dunning", 14 * DAY)])
         }
+        (Trigger::Event("subscription.payment_failed"), Some("past_due")) => to("past_due", facts, vec![]),
         (Trigger::Event("subscription.paused"), Some("active")) => to("paused", facts, vec![]),
         (Trigger::Event("subscription.resumed"), Some("paused")) => to("active", facts, vec![]),
         (Trigger::Event("subscription.cancelled"), Some(state)) if MACHINE.is_live(state) => {
@@ -118,11 +62,7 @@ fn created(input: &Input) -> Answer {
     };
     match (input.state, trial) {
         (Some(_), _) => Answer::Illegal,
-        (None, Some(due)) => to(
-            "trialing",
-            &Facts::new(),
-            vec![Effect::StartAt("trial-end", due)],
-        ),
+        (None, Some(due)) => to("trialing", &Facts::new(), vec![Effect::StartAt("trial-end", due)]),
         (None, None) => to("active", &Facts::new(), vec![]),
     }
 }
@@ -135,11 +75,7 @@ fn renewed(input: &Input) -> Answer {
     match input.state {
         Some("active" | "past_due") if later => {
             let facts = Facts::from([("period".to_owned(), period)]);
-            to(
-                "active",
-                &facts,
-                vec![Effect::Send("invoice.paid"), Effect::Cancel("dunning")],
-            )
+            to("active", &facts, vec![Effect::Send("invoice.paid"), Effect::Cancel("dunning")])
         }
         _ => Answer::Illegal,
     }
@@ -162,30 +98,10 @@ fn utc(text: &str) -> Option<i64> {
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
     let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
     let leap = |y: i64| (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
-    let months = [
-        31,
-        if leap(year) { 29 } else { 28 },
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ];
+    let months = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let years: i64 = (1970..year).map(|y| if leap(y) { 366 } else { 365 }).sum();
-    let days = years
-        + months
-            .iter()
-            .take(usize::try_from(month - 1).ok()?)
-            .sum::<i64>()
-        + day
-        - 1;
-    (text.len() == 20 && text.ends_with('Z'))
-        .then(|| days * DAY + (hour * 3600 + minute * 60 + second) * 1000)
+    let days = years + months.iter().take(usize::try_from(month - 1).ok()?).sum::<i64>() + day - 1;
+    (text.len() == 20 && text.ends_with('Z')).then(|| days * DAY + (hour * 3600 + minute * 60 + second) * 1000)
 }
 
 fn compensate(state: &str, kind: &str) -> Option<Move> {

@@ -2,10 +2,7 @@
 
 use super::view::{predecessor, version};
 use super::{Conflict, InboxRow, Item, Oracle, Waiter};
-use crate::{
-    ConflictReason, ConflictStatus, EntityId, Event, LetterStatus, Ordering, Outcome, Reason,
-    Verdict,
-};
+use crate::{ConflictReason, ConflictStatus, EntityId, Event, LetterStatus, Ordering, Outcome, Reason, Verdict};
 
 /// What the steps before 7 say of a new event.
 enum First {
@@ -19,19 +16,11 @@ enum First {
 impl Oracle {
     /// A readable event arrives, from a source or by repair.
     pub(super) fn receive(&mut self, event: &Event, received: i64, tally: usize) -> Outcome {
-        let item = Item {
-            event: event.clone(),
-            time: event.time.unwrap_or(received),
-            tally: Some(tally),
-        };
+        let item = Item { event: event.clone(), time: event.time.unwrap_or(received), tally: Some(tally) };
         if self.inbox.contains_key(&event.event_id()) {
             return self.known(item, tally);
         }
-        let row = InboxRow {
-            event: event.clone(),
-            verdict: Verdict::Duplicate,
-            deliveries: 1,
-        };
+        let row = InboxRow { event: event.clone(), verdict: Verdict::Duplicate, deliveries: 1 };
         self.inbox.insert(event.event_id(), row);
         self.decide(item)
     }
@@ -64,20 +53,14 @@ impl Oracle {
     }
 
     fn quarantined(&self, event: &Event) -> Option<usize> {
-        let same = |c: &Conflict| {
-            c.item.event.event_id() == event.event_id() && self.same_content(&c.item.event, event)
-        };
+        let same =
+            |c: &Conflict| c.item.event.event_id() == event.event_id() && self.same_content(&c.item.event, event);
         self.quarantine.iter().position(same)
     }
 
     pub(super) fn quarantine_as(&mut self, item: Item, reason: ConflictReason) {
         self.coverage.hit("conflict", &reason.to_string());
-        self.quarantine.push(Conflict {
-            item,
-            reason,
-            copies: 1,
-            status: ConflictStatus::Open,
-        });
+        self.quarantine.push(Conflict { item, reason, copies: 1, status: ConflictStatus::Open });
     }
 
     /// Decides a new event and whatever it releases; also what replaces nothing and was never seen.
@@ -140,11 +123,7 @@ impl Oracle {
         if self.blocked(id) {
             return self.step("5", First::Defer(Reason::Blocked));
         }
-        if follows < now
-            || self
-                .waiters(id)
-                .any(|w| predecessor(&w.item.event) == follows)
-        {
+        if follows < now || self.waiters(id).any(|w| predecessor(&w.item.event) == follows) {
             return self.step("6", First::Conflict(ConflictReason::Fork));
         }
         if follows > now {
@@ -175,11 +154,7 @@ impl Oracle {
     fn against_standing(&self, id: &EntityId, event: &Event) -> Option<First> {
         let standing = self.standing(id, version(event))?;
         let same = self.same_content(standing, event);
-        Some(if same {
-            First::Duplicate
-        } else {
-            First::Conflict(ConflictReason::Waiting)
-        })
+        Some(if same { First::Duplicate } else { First::Conflict(ConflictReason::Waiting) })
     }
 
     /// The event begins to wait.
@@ -187,23 +162,14 @@ impl Oracle {
         self.verdict(&item, Verdict::Deferred);
         self.deferrals += 1;
         let (order, since) = (self.deferrals, self.clock);
-        self.waiting.push(Waiter {
-            item,
-            reason,
-            order,
-            since,
-            named: vec![],
-        });
+        self.waiting.push(Waiter { item, reason, order, since, named: vec![] });
     }
 
     /// Snapshot: what is decided supersedes parked events of lower versions (R4).
     pub(super) fn supersede(&mut self, id: &EntityId, by: u64) {
         for i in 0..self.letters.len() {
             let letter = &self.letters[i];
-            let lower = letter
-                .item
-                .as_ref()
-                .is_some_and(|item| item.event.version < Some(by));
+            let lower = letter.item.as_ref().is_some_and(|item| item.event.version < Some(by));
             if letter.status == LetterStatus::Open && letter.entity.as_ref() == Some(id) && lower {
                 self.close(i, LetterStatus::Superseded);
             }

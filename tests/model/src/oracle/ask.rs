@@ -22,26 +22,17 @@ impl Oracle {
 
     /// The entity's data has another layout than the rules in force write.
     pub(crate) fn schema_differs(&self, id: &EntityId) -> bool {
-        self.view(id)
-            .schema
-            .is_some_and(|s| s != self.rules[&id.machine].schema)
+        self.view(id).schema.is_some_and(|s| s != self.rules[&id.machine].schema)
     }
 
     /// The rules in force read the entity's other layout.
     pub(crate) fn can_migrate(&self, id: &EntityId) -> bool {
-        self.schema_differs(id)
-            && self
-                .view(id)
-                .schema
-                .is_some_and(|s| self.rules[&id.machine].reads.contains(&s))
+        self.schema_differs(id) && self.view(id).schema.is_some_and(|s| self.rules[&id.machine].reads.contains(&s))
     }
 
     /// The event in a dead letter.
     pub(crate) fn letter_event(&self, id: &LetterId) -> Option<Event> {
         let index = (0..self.letters.len()).find(|i| self.letter_id(*i) == *id)?;
-        self.letters[index]
-            .item
-            .as_ref()
-            .map(|item| item.event.clone())
+        self.letters[index].item.as_ref().map(|item| item.event.clone())
     }
 }

@@ -3,10 +3,7 @@
 use super::view::Cause;
 use super::{Letter, Oracle};
 use crate::machines::{Answer, Input, Trigger, machine};
-use crate::{
-    EntityId, EventId, LetterKind, LetterStatus, LetterSubject, Outcome, Reason, TimerRules,
-    Verdict,
-};
+use crate::{EntityId, EventId, LetterKind, LetterStatus, LetterSubject, Outcome, Reason, TimerRules, Verdict};
 
 impl Oracle {
     /// A timer fires where it is due and the entity has neither waiting events nor a dead letter (R6).
@@ -14,18 +11,12 @@ impl Oracle {
         self.clock = self.clock.max(now);
         let view = self.view(id);
         let due = view.timers.get(name).copied().filter(|due| *due <= now);
-        let Some(due) = due.filter(|_| !self.blocked(id) && self.waiters(id).next().is_none())
-        else {
+        let Some(due) = due.filter(|_| !self.blocked(id) && self.waiters(id).next().is_none()) else {
             self.coverage.hit("timer", "not now");
             return Outcome::Refused;
         };
         let state = view.state.as_deref();
-        let input = Input {
-            state,
-            facts: &view.facts,
-            trigger: Trigger::Timer(name),
-            data: None,
-        };
+        let input = Input { state, facts: &view.facts, trigger: Trigger::Timer(name), data: None };
         let answer = match self.rules[&id.machine].timers {
             TimerRules::Real => machine(&id.machine).apply(&input),
             TimerRules::Refuse => Answer::Illegal,
@@ -33,10 +24,7 @@ impl Oracle {
                 self.coverage.hit("timer", "fault");
                 self.change(id, Cause::TimerGone(name.to_owned()), None, None);
                 self.letters.push(Letter {
-                    subject: LetterSubject::Timer {
-                        entity: id.clone(),
-                        name: name.to_owned(),
-                    },
+                    subject: LetterSubject::Timer { entity: id.clone(), name: name.to_owned() },
                     entity: Some(id.clone()),
                     kind: LetterKind::Timer,
                     class: Verdict::Fault,
@@ -69,8 +57,7 @@ impl Oracle {
         let mut due: Vec<(EntityId, u64)> = Vec::new();
         for w in &self.waiting {
             let id = w.item.event.entity();
-            let waited =
-                now.saturating_sub(w.since) >= self.setup.machines[&id.machine].early_after;
+            let waited = now.saturating_sub(w.since) >= self.setup.machines[&id.machine].early_after;
             if waited && only.is_none_or(|only| *only == w.item.event.event_id()) {
                 due.push((id, w.order));
             }
@@ -79,12 +66,7 @@ impl Oracle {
         let mut asked = false;
         for (id, order) in due {
             let early = |w: &super::Waiter| w.order == order && w.reason == Reason::Early;
-            let Some(at) = self
-                .waiting
-                .iter()
-                .position(early)
-                .filter(|_| !self.blocked(&id))
-            else {
+            let Some(at) = self.waiting.iter().position(early).filter(|_| !self.blocked(&id)) else {
                 continue;
             };
             let w = self.waiting.remove(at);
@@ -94,11 +76,7 @@ impl Oracle {
             self.release(&id);
             asked = true;
         }
-        if asked {
-            Outcome::Done
-        } else {
-            Outcome::Refused
-        }
+        if asked { Outcome::Done } else { Outcome::Refused }
     }
 
     /// The entity is migrated to the rules in force, where they read its layout and it has another.
@@ -120,10 +98,7 @@ impl Oracle {
     /// True where it was migrated, false where the rules refused, none where there was nothing to migrate from.
     pub(super) fn migrate(&mut self, id: &EntityId) -> Option<bool> {
         let rules = &self.rules[&id.machine];
-        let has = self
-            .view(id)
-            .schema
-            .filter(|s| *s != rules.schema && rules.reads.contains(s));
+        let has = self.view(id).schema.filter(|s| *s != rules.schema && rules.reads.contains(s));
         has?;
         if rules.refuses {
             return Some(false);

@@ -19,9 +19,8 @@ use std::collections::BTreeMap;
 
 use crate::coverage::Coverage;
 use crate::{
-    Act, ConflictReason, ConflictStatus, Delivery, EntityId, Event, EventId, History, LetterKind,
-    LetterStatus, LetterSubject, Meaning, Ordering, Outcome, Policy, Reason, Setup, Step, Target,
-    TimerRules, Verdict,
+    Act, ConflictReason, ConflictStatus, Delivery, EntityId, Event, EventId, History, LetterKind, LetterStatus,
+    LetterSubject, Meaning, Ordering, Outcome, Policy, Reason, Setup, Step, Target, TimerRules, Verdict,
 };
 use view::{Cause, Change};
 
@@ -110,19 +109,10 @@ struct Conflict {
 impl Oracle {
     /// An oracle before anything happened.
     pub fn new(setup: &Setup) -> Oracle {
-        let first = InForce {
-            schema: 1,
-            reads: vec![],
-            refuses: false,
-            timers: TimerRules::Real,
-        };
+        let first = InForce { schema: 1, reads: vec![], refuses: false, timers: TimerRules::Real };
         Oracle {
             setup: setup.clone(),
-            rules: setup
-                .machines
-                .keys()
-                .map(|name| (name.clone(), first.clone()))
-                .collect(),
+            rules: setup.machines.keys().map(|name| (name.clone(), first.clone())).collect(),
             log: BTreeMap::new(),
             inbox: BTreeMap::new(),
             waiting: Vec::new(),
@@ -161,32 +151,19 @@ impl Oracle {
                 Step::Deadline { now } => self.deadline(*now, only.as_ref()),
                 other => panic!("step {i} is no deadline: {other:?}"),
             },
-            Act::Repair(i) | Act::Timer(i) | Act::Person(i) | Act::Rules(i) | Act::Migrate(i) => {
-                match step(*i) {
-                    Step::Repair(delivery) => self.repair(delivery),
-                    Step::Timer { entity, name, now } => self.timer(entity, name, *now),
-                    Step::Person(person) => self.person(person),
-                    Step::Migrate { entity } => self.migrate_input(entity),
-                    Step::Rules {
-                        machine,
-                        schema,
-                        reads,
-                        refuses,
-                        timers,
-                    } => {
-                        let now = InForce {
-                            schema: *schema,
-                            reads: reads.clone(),
-                            refuses: *refuses,
-                            timers: *timers,
-                        };
-                        self.coverage.hit("input", "rules");
-                        self.rules.insert(machine.clone(), now);
-                        Outcome::Done
-                    }
-                    other => panic!("step {i} is none of an act's: {other:?}"),
+            Act::Repair(i) | Act::Timer(i) | Act::Person(i) | Act::Rules(i) | Act::Migrate(i) => match step(*i) {
+                Step::Repair(delivery) => self.repair(delivery),
+                Step::Timer { entity, name, now } => self.timer(entity, name, *now),
+                Step::Person(person) => self.person(person),
+                Step::Migrate { entity } => self.migrate_input(entity),
+                Step::Rules { machine, schema, reads, refuses, timers } => {
+                    let now = InForce { schema: *schema, reads: reads.clone(), refuses: *refuses, timers: *timers };
+                    self.coverage.hit("input", "rules");
+                    self.rules.insert(machine.clone(), now);
+                    Outcome::Done
                 }
-            }
+                other => panic!("step {i} is none of an act's: {other:?}"),
+            },
         }
     }
 
@@ -196,11 +173,7 @@ impl Oracle {
         let partition = (delivery.source.clone(), delivery.partition);
         let tally = self.count(&partition.0, partition.1);
         // A position below the stored offset is a duplicate, whatever the inbox still holds (R2).
-        if self
-            .read
-            .get(&partition)
-            .is_some_and(|last| delivery.position <= *last)
-        {
+        if self.read.get(&partition).is_some_and(|last| delivery.position <= *last) {
             if let Meaning::Event(event) = &delivery.meaning
                 && let Some(row) = self.inbox.get_mut(&event.event_id())
             {
@@ -239,10 +212,7 @@ impl Oracle {
         self.coverage.hit("verdict", &verdict.to_string());
         let machine = match meaning {
             Meaning::Event(event) => &event.machine,
-            Meaning::Malformed {
-                entity: Some(entity),
-                ..
-            } => &entity.machine,
+            Meaning::Malformed { entity: Some(entity), .. } => &entity.machine,
             Meaning::Malformed { entity: None, .. } => return,
         };
         let ordering = self.ordering(machine);
@@ -251,34 +221,20 @@ impl Oracle {
 
     fn count(&mut self, source: &str, partition: u32) -> usize {
         // The verdict is set before anything looks at it.
-        self.tally.push(Tally {
-            source: source.to_owned(),
-            partition,
-            verdict: Verdict::Duplicate,
-        });
+        self.tally.push(Tally { source: source.to_owned(), partition, verdict: Verdict::Duplicate });
         self.tally.len() - 1
     }
 
     /// A malformed envelope: kept by source position. It blocks nobody, except that in causal and arrival machines one
     /// with a usable machine and subject is a refusal of that entity (R5).
-    fn malformed(
-        &mut self,
-        delivery: &Delivery,
-        entity: Option<&EntityId>,
-        tally: usize,
-    ) -> Outcome {
+    fn malformed(&mut self, delivery: &Delivery, entity: Option<&EntityId>, tally: usize) -> Outcome {
         self.coverage.hit("step", "1");
         self.tally[tally].verdict = Verdict::Malformed;
-        let numbered = |e: &&EntityId| {
-            matches!(
-                self.ordering(&e.machine),
-                Ordering::Causal | Ordering::Arrival
-            )
-        };
+        let numbered = |e: &&EntityId| matches!(self.ordering(&e.machine), Ordering::Causal | Ordering::Arrival);
         let entity = entity.filter(numbered).cloned();
-        let skip = entity.as_ref().is_some_and(|e| {
-            !self.blocked(e) && self.setup.machines[&e.machine].on_malformed == Policy::Skip
-        });
+        let skip = entity
+            .as_ref()
+            .is_some_and(|e| !self.blocked(e) && self.setup.machines[&e.machine].on_malformed == Policy::Skip);
         self.letters.push(Letter {
             subject: LetterSubject::Envelope {
                 source: delivery.source.clone(),
@@ -289,11 +245,7 @@ impl Oracle {
             kind: LetterKind::Event,
             class: Verdict::Malformed,
             unknown_type: false,
-            status: if skip {
-                LetterStatus::Skipped
-            } else {
-                LetterStatus::Open
-            },
+            status: if skip { LetterStatus::Skipped } else { LetterStatus::Open },
             item: None,
             tally: Some(tally),
         });

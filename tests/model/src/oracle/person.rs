@@ -4,8 +4,8 @@ use super::take::Plan;
 use super::view::{Cause, predecessor, version};
 use super::{InboxRow, Item, Oracle};
 use crate::{
-    ConflictId, ConflictStatus, Decision, EntityId, Event, EventId, LetterId, LetterKind,
-    LetterStatus, Ordering, Outcome, PersonStep, Verdict,
+    ConflictId, ConflictStatus, Decision, EntityId, Event, EventId, LetterId, LetterKind, LetterStatus, Ordering,
+    Outcome, PersonStep, Verdict,
 };
 
 impl Oracle {
@@ -20,19 +20,14 @@ impl Oracle {
             Decision::DismissDeferred(id) => ("dismiss deferred", self.dismiss_deferred(id)),
             Decision::DismissConflict(id) => ("dismiss conflict", self.dismiss_conflict(id)),
         };
-        let (outcome, word) = if done.is_some() {
-            (Outcome::Done, "done")
-        } else {
-            (Outcome::Refused, "refused")
-        };
+        let (outcome, word) = if done.is_some() { (Outcome::Done, "done") } else { (Outcome::Refused, "refused") };
         self.coverage.hit("person", &format!("{what} {word}"));
         outcome
     }
 
     /// The index of that dead letter, where it is open.
     fn open(&self, id: &LetterId) -> Option<usize> {
-        (0..self.letters.len())
-            .find(|i| self.letter_id(*i) == *id && self.letters[*i].status == LetterStatus::Open)
+        (0..self.letters.len()).find(|i| self.letter_id(*i) == *id && self.letters[*i].status == LetterStatus::Open)
     }
 
     /// Closes a dead letter. Its event is skipped unless it was compensated, or decided again.
@@ -40,10 +35,7 @@ impl Oracle {
         self.coverage.hit("letter", &status.to_string());
         let letter = &mut self.letters[index];
         letter.status = status;
-        if matches!(
-            status,
-            LetterStatus::Skipped | LetterStatus::Replaced | LetterStatus::Superseded
-        ) {
+        if matches!(status, LetterStatus::Skipped | LetterStatus::Replaced | LetterStatus::Superseded) {
             if let Some(tally) = letter.tally {
                 self.tally[tally].verdict = Verdict::Skipped;
             }
@@ -59,10 +51,7 @@ impl Oracle {
         match (letter.kind, letter.item, letter.entity) {
             (LetterKind::Event, Some(item), Some(entity)) => {
                 let taken = self.take(item, None, Some(index));
-                let again = matches!(
-                    taken.verdict,
-                    Verdict::Illegal | Verdict::Malformed | Verdict::Fault
-                );
+                let again = matches!(taken.verdict, Verdict::Illegal | Verdict::Malformed | Verdict::Fault);
                 if !again {
                     self.close(index, LetterStatus::Redriven);
                 }
@@ -100,12 +89,7 @@ impl Oracle {
         let step = self.compensation(&item.event)?;
         let entity = item.event.entity();
         self.close(index, LetterStatus::Compensated);
-        self.change(
-            &entity,
-            Cause::Compensation,
-            Some(&item.event),
-            Some((step, item.time)),
-        );
+        self.change(&entity, Cause::Compensation, Some(&item.event), Some((step, item.time)));
         self.after(&entity, Some(&item.event));
         Some(())
     }
@@ -115,23 +99,15 @@ impl Oracle {
         let index = self.open(id)?;
         let original = self.letters[index].item.clone()?;
         let entity = original.event.entity();
-        let numbered = matches!(
-            self.ordering(&entity.machine),
-            Ordering::Versioned | Ordering::Snapshot
-        );
-        let same_place =
-            event.entity() == entity && (!numbered || event.version == original.event.version);
+        let numbered = matches!(self.ordering(&entity.machine), Ordering::Versioned | Ordering::Snapshot);
+        let same_place = event.entity() == entity && (!numbered || event.version == original.event.version);
         let same_id = event.event_id() == original.event.event_id();
         if !same_place || (!same_id && self.inbox.contains_key(&event.event_id())) {
             return None;
         }
         let (migrate, plan) = self.plan(event, &[]);
         let (cause, verdict, step) = match plan {
-            Plan::Move(step) => (
-                Cause::Event,
-                Verdict::Applied,
-                Some((step, event.time.unwrap_or(now))),
-            ),
+            Plan::Move(step) => (Cause::Event, Verdict::Applied, Some((step, event.time.unwrap_or(now)))),
             Plan::Ignore => (Cause::Ignored, Verdict::Skipped, None),
             _ => return None,
         };
@@ -141,24 +117,14 @@ impl Oracle {
         self.close(index, LetterStatus::Replaced);
         self.change(&entity, cause, Some(event), step);
         if !same_id {
-            self.inbox.insert(
-                event.event_id(),
-                InboxRow {
-                    event: event.clone(),
-                    verdict,
-                    deliveries: 1,
-                },
-            );
+            self.inbox.insert(event.event_id(), InboxRow { event: event.clone(), verdict, deliveries: 1 });
         }
         self.after(&entity, Some(event));
         Some(())
     }
 
     fn dismiss_deferred(&mut self, id: &EventId) -> Option<()> {
-        let at = self
-            .waiting
-            .iter()
-            .position(|w| w.item.event.event_id() == *id)?;
+        let at = self.waiting.iter().position(|w| w.item.event.event_id() == *id)?;
         let w = self.waiting.remove(at);
         self.verdict(&w.item, Verdict::Skipped);
         let entity = w.item.event.entity();
@@ -171,9 +137,7 @@ impl Oracle {
     /// The quarantined event is skipped; where its version is the next, that is consumed.
     fn dismiss_conflict(&mut self, id: &ConflictId) -> Option<()> {
         let open = |i: &usize| self.quarantine[*i].status == ConflictStatus::Open;
-        let index = (0..self.quarantine.len())
-            .find(|i| self.conflict_id(*i) == *id)
-            .filter(open)?;
+        let index = (0..self.quarantine.len()).find(|i| self.conflict_id(*i) == *id).filter(open)?;
         self.quarantine[index].status = ConflictStatus::Dismissed;
         let Item { event, tally, .. } = self.quarantine[index].item.clone();
         if let Some(tally) = tally {
@@ -187,9 +151,7 @@ impl Oracle {
         let entity = event.entity();
         let now = self.view(&entity).version;
         let next = match self.ordering(&entity.machine) {
-            Ordering::Versioned => {
-                predecessor(&event) == now && version(&event) > now && !self.blocked(&entity)
-            }
+            Ordering::Versioned => predecessor(&event) == now && version(&event) > now && !self.blocked(&entity),
             Ordering::Snapshot => version(&event) > now,
             Ordering::Causal | Ordering::Arrival => false,
         };
@@ -203,10 +165,7 @@ impl Oracle {
 
     /// What follows a person's change: snapshot machines close what it passed, and waiting events go on.
     fn after(&mut self, entity: &EntityId, event: Option<&Event>) {
-        if let (Ordering::Snapshot, Some(version)) = (
-            self.ordering(&entity.machine),
-            event.and_then(|e| e.version),
-        ) {
+        if let (Ordering::Snapshot, Some(version)) = (self.ordering(&entity.machine), event.and_then(|e| e.version)) {
             self.supersede(entity, version);
         }
         self.release(entity);

@@ -77,10 +77,7 @@ impl Oracle {
             if self.blocked(id) {
                 return false;
             }
-            let early = |o: &Oracle| {
-                o.waiters(id)
-                    .any(|w| w.order == order && w.reason == Reason::Early)
-            };
+            let early = |o: &Oracle| o.waiters(id).any(|w| w.order == order && w.reason == Reason::Early);
             let was_early = early(self);
             if held && !was_early {
                 continue;
@@ -96,14 +93,9 @@ impl Oracle {
 
     /// One pass over a snapshot entity, lowest version first.
     fn pass_snapshot(&mut self, id: &EntityId) -> bool {
-        let mut orders: Vec<_> = self
-            .waiters(id)
-            .map(|w| (version(&w.item.event), w.order))
-            .collect();
+        let mut orders: Vec<_> = self.waiters(id).map(|w| (version(&w.item.event), w.order)).collect();
         orders.sort();
-        orders
-            .into_iter()
-            .any(|(_, order)| self.ask_waiter(id, order))
+        orders.into_iter().any(|(_, order)| self.ask_waiter(id, order))
     }
 
     /// Snapshot: what waits at or below the version is stale.
@@ -133,11 +125,8 @@ impl Oracle {
 
     /// The order of the entity's waiting event with the lowest version among those that `pick` takes.
     fn lowest(&self, id: &EntityId, pick: impl Fn(&Waiter) -> bool) -> Option<u64> {
-        let mut picked: Vec<_> = self
-            .waiters(id)
-            .filter(|w| pick(w))
-            .map(|w| (version(&w.item.event), w.order))
-            .collect();
+        let mut picked: Vec<_> =
+            self.waiters(id).filter(|w| pick(w)).map(|w| (version(&w.item.event), w.order)).collect();
         picked.sort();
         picked.first().map(|(_, order)| *order)
     }

@@ -12,10 +12,7 @@ const MOST_NAMES: usize = 16;
 impl Oracle {
     /// Asks the rules, again as long as all that they wait for is met.
     pub(super) fn ask(&self, event: &Event, view: &View, named: &[Target]) -> Plan {
-        let fault = Plan::Refuse {
-            class: Verdict::Fault,
-            unknown_type: false,
-        };
+        let fault = Plan::Refuse { class: Verdict::Fault, unknown_type: false };
         if named.iter().any(|t| !self.reached(t)) {
             return Plan::Wait(Reason::Waiting, named.to_vec());
         }
@@ -37,28 +34,16 @@ impl Oracle {
         let state = view.state.as_deref();
         // Data that is no JSON by its content type is text or bytes that the rules cannot read either.
         let data = event.value.as_ref();
-        match machine(&event.machine).apply(&Input {
-            state,
-            facts: &view.facts,
-            trigger,
-            data,
-        }) {
+        match machine(&event.machine).apply(&Input { state, facts: &view.facts, trigger, data }) {
             Answer::Move(step) => Plan::Move(step),
-            Answer::Illegal => Plan::Refuse {
-                class: Verdict::Illegal,
-                unknown_type: false,
-            },
-            Answer::Malformed => Plan::Refuse {
-                class: Verdict::Malformed,
-                unknown_type: false,
-            },
+            Answer::Illegal => Plan::Refuse { class: Verdict::Illegal, unknown_type: false },
+            Answer::Malformed => Plan::Refuse { class: Verdict::Malformed, unknown_type: false },
         }
     }
 
     /// The marker `__fault`.
     fn traps(&self, event: &Event) -> bool {
-        let marked =
-            event.value.as_ref().and_then(|v| v.get("__fault")) == Some(&Value::Bool(true));
+        let marked = event.value.as_ref().and_then(|v| v.get("__fault")) == Some(&Value::Bool(true));
         self.setup.markers && marked
     }
 
@@ -73,12 +58,7 @@ impl Oracle {
         }
         for (name, most) in [("__wait", usize::MAX), ("__each", 1)] {
             let Some(all) = list(name) else { continue };
-            let new: Vec<Target> = all
-                .iter()
-                .filter(|t| !met.contains(t))
-                .take(most)
-                .cloned()
-                .collect();
+            let new: Vec<Target> = all.iter().filter(|t| !met.contains(t)).take(most).cloned().collect();
             if all.is_empty() || !new.is_empty() {
                 return Some(new);
             }
@@ -105,21 +85,10 @@ fn target(item: &Value) -> Option<Target> {
     let mut rest = key.as_bytes();
     while let Some((&b, after)) = rest.split_first() {
         let escaped = (b == b'%').then(|| after.get(..2)).flatten();
-        let escaped =
-            escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        let escaped = escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
         bytes.push(escaped.unwrap_or(b));
-        rest = if escaped.is_some() {
-            &after[2..]
-        } else {
-            after
-        };
+        rest = if escaped.is_some() { &after[2..] } else { after };
     }
-    let entity = EntityId {
-        machine: machine.to_owned(),
-        key: String::from_utf8(bytes).ok()?,
-    };
-    Some(Target {
-        entity,
-        version: version.parse().ok()?,
-    })
+    let entity = EntityId { machine: machine.to_owned(), key: String::from_utf8(bytes).ok()? };
+    Some(Target { entity, version: version.parse().ok()? })
 }

@@ -4,8 +4,7 @@ use super::view::Cause;
 use super::{Item, Letter, Oracle, Waiter};
 use crate::machines::{Move, machine};
 use crate::{
-    ConflictReason, EntityId, Event, LetterKind, LetterStatus, LetterSubject, Ordering, Policy,
-    Reason, Target, Verdict,
+    ConflictReason, EntityId, Event, LetterKind, LetterStatus, LetterSubject, Ordering, Policy, Reason, Target, Verdict,
 };
 
 /// What became of an event whose turn it was.
@@ -35,26 +34,14 @@ impl Oracle {
         if setup.ignore.contains(&event.kind) {
             return (false, Plan::Ignore);
         }
-        if let Some(holder) = event
-            .idempotency_key
-            .as_deref()
-            .and_then(|key| self.intent(&id.machine, key))
-        {
+        if let Some(holder) = event.idempotency_key.as_deref().and_then(|key| self.intent(&id.machine, key)) {
             let same = holder.entity() == id && holder.kind == event.kind;
-            return (
-                false,
-                if same {
-                    Plan::IntentDuplicate
-                } else {
-                    Plan::IntentConflict
-                },
-            );
+            return (false, if same { Plan::IntentDuplicate } else { Plan::IntentConflict });
         }
         if !self.met(event) {
             return (false, Plan::Wait(Reason::Dependency, named.to_vec()));
         }
-        let may_be_early =
-            setup.on_early_wait && matches!(setup.ordering, Ordering::Causal | Ordering::Arrival);
+        let may_be_early = setup.on_early_wait && matches!(setup.ordering, Ordering::Causal | Ordering::Arrival);
         if may_be_early && rules.early(view.state.as_deref(), &event.kind) {
             return (false, Plan::Wait(Reason::Early, named.to_vec()));
         }
@@ -70,24 +57,13 @@ impl Oracle {
             migrate = true;
         }
         if !rules.knows(&event.kind) {
-            return (
-                migrate,
-                Plan::Refuse {
-                    class: Verdict::Illegal,
-                    unknown_type: true,
-                },
-            );
+            return (migrate, Plan::Refuse { class: Verdict::Illegal, unknown_type: true });
         }
         (migrate, self.ask(event, &view, named))
     }
 
     /// Carries out the plan for an event whose turn it is. It comes from a source, or waited, or lies in that dead letter.
-    pub(super) fn take(
-        &mut self,
-        item: Item,
-        waited: Option<&Waiter>,
-        letter: Option<usize>,
-    ) -> Taken {
+    pub(super) fn take(&mut self, item: Item, waited: Option<&Waiter>, letter: Option<usize>) -> Taken {
         let id = item.event.entity();
         let named = waited.map_or(vec![], |w| w.named.clone());
         let (migrate, plan) = self.plan(&item.event, &named);
@@ -119,40 +95,24 @@ impl Oracle {
                 (Verdict::Deferred, Some(Reason::Blocked))
             }
             Plan::Move(step) => {
-                self.change(
-                    &id,
-                    Cause::Event,
-                    Some(&item.event),
-                    Some((step, item.time)),
-                );
+                self.change(&id, Cause::Event, Some(&item.event), Some((step, item.time)));
                 (Verdict::Applied, None)
             }
-            Plan::Refuse {
-                class,
-                unknown_type,
-            } => {
+            Plan::Refuse { class, unknown_type } => {
                 self.refuse(&item, class, unknown_type, letter);
                 (class, None)
             }
         };
         self.verdict(&item, verdict);
         let settled = !matches!(verdict, Verdict::Deferred | Verdict::Conflict);
-        if let (Ordering::Snapshot, Some(version), true) =
-            (self.ordering(&id.machine), item.event.version, settled)
-        {
+        if let (Ordering::Snapshot, Some(version), true) = (self.ordering(&id.machine), item.event.version, settled) {
             self.supersede(&id, version);
         }
         Taken { verdict, reason }
     }
 
     /// The event waits, in its old place where it waited before.
-    fn wait_again(
-        &mut self,
-        item: Item,
-        waited: Option<&Waiter>,
-        reason: Reason,
-        named: Vec<Target>,
-    ) {
+    fn wait_again(&mut self, item: Item, waited: Option<&Waiter>, reason: Reason, named: Vec<Target>) {
         let (order, since) = match waited {
             Some(w) => (w.order, w.since),
             None => {
@@ -160,23 +120,11 @@ impl Oracle {
                 (self.deferrals, self.clock)
             }
         };
-        self.waiting.push(Waiter {
-            item,
-            reason,
-            order,
-            since,
-            named,
-        });
+        self.waiting.push(Waiter { item, reason, order, since, named });
     }
 
     /// A refusal and its policy (R5). A dead letter that is decided again is updated.
-    pub(super) fn refuse(
-        &mut self,
-        item: &Item,
-        class: Verdict,
-        unknown_type: bool,
-        letter: Option<usize>,
-    ) {
+    pub(super) fn refuse(&mut self, item: &Item, class: Verdict, unknown_type: bool, letter: Option<usize>) {
         let id = item.event.entity();
         let setup = &self.setup.machines[&id.machine];
         let policy = match class {
@@ -194,12 +142,7 @@ impl Oracle {
             }
             Policy::Compensate => match self.compensation(&item.event) {
                 Some(step) => {
-                    self.change(
-                        &id,
-                        Cause::Compensation,
-                        Some(&item.event),
-                        Some((step, item.time)),
-                    );
+                    self.change(&id, Cause::Compensation, Some(&item.event), Some((step, item.time)));
                     LetterStatus::Compensated
                 }
                 None => LetterStatus::Open,

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Letter, Oracle, Waiter};
 use crate::machines::{Effect, Facts, Move, machine};
-use crate::{
-    Dependency, EntityId, Event, LetterKind, LetterStatus, MessageView, Ordering, Reason, Target,
-};
+use crate::{Dependency, EntityId, Event, LetterKind, LetterStatus, MessageView, Ordering, Reason, Target};
 
 /// Why an entity changed. Every one of these but the last adds exactly 1 to the revision (R5).
 #[derive(Clone, Debug, PartialEq)]
@@ -54,9 +52,7 @@ pub(super) fn predecessor(event: &Event) -> u64 {
 
 /// The version of an event whose machine needs one: without it, the envelope would be malformed (R1).
 pub(super) fn version(event: &Event) -> u64 {
-    event
-        .version
-        .unwrap_or_else(|| panic!("{} has no version", event.event_id()))
+    event.version.unwrap_or_else(|| panic!("{} has no version", event.event_id()))
 }
 
 impl Change {
@@ -64,16 +60,11 @@ impl Change {
     fn numbers(&self, ordering: Ordering, version: u64) -> u64 {
         let up = |yes: bool| if yes { version + 1 } else { version };
         match ordering {
-            Ordering::Versioned | Ordering::Snapshot => self
-                .event
-                .as_ref()
-                .and_then(|e| e.version)
-                .unwrap_or(version),
+            Ordering::Versioned | Ordering::Snapshot => self.event.as_ref().and_then(|e| e.version).unwrap_or(version),
             Ordering::Causal => up(self.cause == Cause::Event),
-            Ordering::Arrival => up(matches!(
-                self.cause,
-                Cause::Event | Cause::Ignored | Cause::Skip | Cause::Compensation
-            )),
+            Ordering::Arrival => {
+                up(matches!(self.cause, Cause::Event | Cause::Ignored | Cause::Skip | Cause::Compensation))
+            }
         }
     }
 }
@@ -107,19 +98,12 @@ impl View {
         let mut index = 0;
         for effect in &step.effects {
             match effect {
-                Effect::StartAfter(name, wait) => {
-                    _ = self.timers.insert((*name).to_owned(), time + wait)
-                }
+                Effect::StartAfter(name, wait) => _ = self.timers.insert((*name).to_owned(), time + wait),
                 Effect::StartAt(name, due) => _ = self.timers.insert((*name).to_owned(), *due),
                 Effect::Cancel(name) => _ = self.timers.remove(*name),
                 Effect::Send(kind) => {
                     let kind = (*kind).to_owned();
-                    self.messages.push(MessageView {
-                        revision: self.revision,
-                        index,
-                        topic: None,
-                        kind,
-                    });
+                    self.messages.push(MessageView { revision: self.revision, index, topic: None, kind });
                     index += 1;
                 }
             }
@@ -133,39 +117,19 @@ impl View {
 impl Oracle {
     /// The entity now, folded from nothing.
     pub(super) fn view(&self, id: &EntityId) -> View {
-        View::fold(
-            id,
-            self.ordering(&id.machine),
-            self.log.get(id).map_or(&[], Vec::as_slice),
-        )
+        View::fold(id, self.ordering(&id.machine), self.log.get(id).map_or(&[], Vec::as_slice))
     }
 
     /// Writes a change into the entity's history.
-    pub(super) fn change(
-        &mut self,
-        id: &EntityId,
-        cause: Cause,
-        event: Option<&Event>,
-        step: Option<(Move, i64)>,
-    ) {
-        let schema =
-            (step.is_some() || cause == Cause::Migration).then(|| self.rules[&id.machine].schema);
-        let change = Change {
-            cause,
-            event: event.cloned(),
-            step,
-            schema,
-        };
+    pub(super) fn change(&mut self, id: &EntityId, cause: Cause, event: Option<&Event>, step: Option<(Move, i64)>) {
+        let schema = (step.is_some() || cause == Cause::Migration).then(|| self.rules[&id.machine].schema);
+        let change = Change { cause, event: event.cloned(), step, schema };
         self.log.entry(id.clone()).or_default().push(change);
     }
 
     /// The event whose history row consumed that version (R3 step 3).
     pub(super) fn consumed(&self, id: &EntityId, version: u64) -> Option<&Event> {
-        self.log
-            .get(id)?
-            .iter()
-            .filter_map(|c| c.event.as_ref())
-            .find(|e| e.version == Some(version))
+        self.log.get(id)?.iter().filter_map(|c| c.event.as_ref()).find(|e| e.version == Some(version))
     }
 
     /// The applied event that holds an idempotency key; only applied events do (R2).
@@ -181,31 +145,19 @@ impl Oracle {
     /// An open dead letter blocks the entity: kind event or migration (R5). Snapshot machines ask this for timers only.
     pub(super) fn blocked(&self, id: &EntityId) -> bool {
         let blocks = |l: &&Letter| l.status == LetterStatus::Open && l.kind != LetterKind::Timer;
-        self.letters
-            .iter()
-            .filter(blocks)
-            .any(|l| l.entity.as_ref() == Some(id))
+        self.letters.iter().filter(blocks).any(|l| l.entity.as_ref() == Some(id))
     }
 
     /// The entity's waiting events.
     pub(super) fn waiters<'a>(&'a self, id: &'a EntityId) -> impl Iterator<Item = &'a Waiter> {
-        self.waiting
-            .iter()
-            .filter(move |w| w.item.event.entity() == *id)
+        self.waiting.iter().filter(move |w| w.item.event.entity() == *id)
     }
 
     /// The entity's event that waits, or lies in an open dead letter, at that version (R3 step 4).
     pub(super) fn standing(&self, id: &EntityId, version: u64) -> Option<&Event> {
-        let letters = self
-            .letters
-            .iter()
-            .filter(|l| l.status == LetterStatus::Open && l.kind == LetterKind::Event);
-        let events = letters
-            .filter_map(|l| l.item.as_ref())
-            .chain(self.waiting.iter().map(|w| &w.item));
-        events
-            .map(|i| &i.event)
-            .find(|e| e.entity() == *id && e.version == Some(version))
+        let letters = self.letters.iter().filter(|l| l.status == LetterStatus::Open && l.kind == LetterKind::Event);
+        let events = letters.filter_map(|l| l.item.as_ref()).chain(self.waiting.iter().map(|w| &w.item));
+        events.map(|i| &i.event).find(|e| e.entity() == *id && e.version == Some(version))
     }
 
     /// Content is machine, key, type, version (where the ordering has any), and data by bytes or by value (R2).
@@ -214,9 +166,7 @@ impl Oracle {
             Ordering::Versioned | Ordering::Snapshot => a.version == b.version,
             Ordering::Causal | Ordering::Arrival => true,
         };
-        versions
-            && (&a.machine, &a.key, &a.kind) == (&b.machine, &b.key, &b.kind)
-            && same_data(a, b)
+        versions && (&a.machine, &a.key, &a.kind) == (&b.machine, &b.key, &b.kind) && same_data(a, b)
     }
 
     /// All dependencies of the event are met (R3 step 9).
@@ -241,9 +191,7 @@ impl Oracle {
     /// Whether a waiting event has what it waited for, as far as others are concerned (R4).
     pub(super) fn askable(&self, w: &Waiter) -> bool {
         match w.reason {
-            Reason::Dependency | Reason::Waiting => {
-                self.met(&w.item.event) && w.named.iter().all(|t| self.reached(t))
-            }
+            Reason::Dependency | Reason::Waiting => self.met(&w.item.event) && w.named.iter().all(|t| self.reached(t)),
             _ => true,
         }
     }
@@ -253,9 +201,7 @@ impl Oracle {
         let id = w.item.event.entity();
         match self.ordering(&id.machine) {
             Ordering::Versioned => predecessor(&w.item.event) == self.view(&id).version,
-            Ordering::Arrival => self
-                .waiters(&id)
-                .all(|other| other.reason == Reason::Early || other.order >= w.order),
+            Ordering::Arrival => self.waiters(&id).all(|other| other.reason == Reason::Early || other.order >= w.order),
             Ordering::Causal | Ordering::Snapshot => true,
         }
     }

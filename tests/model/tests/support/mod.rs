@@ -69,9 +69,7 @@ impl Ev {
     }
     pub fn needs_version(mut self, machine: &str, key: &str, version: u64) -> Ev {
         let entity = entity(machine, key);
-        self.0
-            .depends_on
-            .push(Dependency::Version(Target { entity, version }));
+        self.0.depends_on.push(Dependency::Version(Target { entity, version }));
         self
     }
     pub fn logical(mut self, time: u64) -> Ev {
@@ -87,38 +85,21 @@ impl Ev {
     }
     /// Minor units in EUR under the name that the type wants.
     pub fn eur(self, amount: &str) -> Ev {
-        let name = if self.0.kind == "order.created" {
-            "total"
-        } else {
-            "amount"
-        };
-        self.data([
-            (name, Value::number(amount)),
-            ("currency", Value::text("EUR")),
-        ])
+        let name = if self.0.kind == "order.created" { "total" } else { "amount" };
+        self.data([(name, Value::number(amount)), ("currency", Value::text("EUR"))])
     }
 }
 
 pub fn entity(machine: &str, key: &str) -> EntityId {
-    EntityId {
-        machine: machine.into(),
-        key: key.into(),
-    }
+    EntityId { machine: machine.into(), key: key.into() }
 }
 
 pub fn event_id(id: &str) -> EventId {
-    EventId {
-        machine: "orders".into(),
-        source: "/cases".into(),
-        id: id.into(),
-    }
+    EventId { machine: "orders".into(), source: "/cases".into(), id: id.into() }
 }
 
 pub fn letter(id: &str) -> LetterId {
-    LetterId {
-        subject: LetterSubject::Event(event_id(id)),
-        nth: 0,
-    }
+    LetterId { subject: LetterSubject::Event(event_id(id)), nth: 0 }
 }
 
 pub const APPLIED: Outcome = Outcome::Decided(Verdict::Applied, None);
@@ -155,41 +136,18 @@ impl Case {
         options(&mut machine);
         let machines = ["orders", "subscriptions", "accounts"];
         let setup = Setup {
-            machines: machines
-                .into_iter()
-                .map(|m| (m.to_owned(), machine.clone()))
-                .collect(),
-            sources: vec![SourceSetup {
-                name: "case".into(),
-                partitions: 1,
-            }],
+            machines: machines.into_iter().map(|m| (m.to_owned(), machine.clone())).collect(),
+            sources: vec![SourceSetup { name: "case".into(), partitions: 1 }],
             markers: true,
         };
         let oracle = Oracle::new(&setup);
-        Case {
-            history: History {
-                seed: 0,
-                setup,
-                steps: vec![],
-            },
-            oracle,
-            machine: "orders",
-            position: 0,
-        }
+        Case { history: History { seed: 0, setup, steps: vec![] }, oracle, machine: "orders", position: 0 }
     }
 
     fn delivery(&mut self, meaning: Meaning) -> Delivery {
         self.position += 10;
         let (source, position) = ("case".to_owned(), self.position);
-        Delivery {
-            source,
-            partition: 0,
-            position,
-            received: 0,
-            bytes: vec![],
-            meaning,
-            replay: false,
-        }
+        Delivery { source, partition: 0, position, received: 0, bytes: vec![], meaning, replay: false }
     }
 
     pub fn step(&mut self, step: Step) -> Outcome {
@@ -205,21 +163,13 @@ impl Case {
 
     pub fn malformed(&mut self, key: Option<&str>) -> Outcome {
         let entity = key.map(|key| entity(self.machine, key));
-        let delivery = self.delivery(Meaning::Malformed {
-            entity,
-            why: "by hand",
-        });
+        let delivery = self.delivery(Meaning::Malformed { entity, why: "by hand" });
         self.step(Step::Deliver(delivery))
     }
 
     pub fn person(&mut self, decision: Decision) -> Outcome {
         let (actor, reason) = ("ada".to_owned(), "by hand".to_owned());
-        self.step(Step::Person(PersonStep {
-            actor,
-            reason,
-            now: 0,
-            decision,
-        }))
+        self.step(Step::Person(PersonStep { actor, reason, now: 0, decision }))
     }
 
     /// Decides what is ready.
@@ -237,11 +187,7 @@ impl Case {
 
     /// State, version and revision.
     pub fn entity(&self, machine: &str, key: &str) -> (String, u64, u64) {
-        let view = self
-            .observed()
-            .entities
-            .remove(&entity(machine, key))
-            .unwrap_or_default();
+        let view = self.observed().entities.remove(&entity(machine, key)).unwrap_or_default();
         (view.state.unwrap_or_default(), view.version, view.revision)
     }
 
@@ -252,21 +198,12 @@ impl Case {
     /// The event's verdict now.
     pub fn verdict(&self, id: &str) -> Verdict {
         let inbox = self.observed().inbox;
-        inbox
-            .iter()
-            .find(|(event, _)| event.id == id)
-            .unwrap()
-            .1
-            .verdict
+        inbox.iter().find(|(event, _)| event.id == id).unwrap().1.verdict
     }
 
     /// Counts by verdict.
     pub fn verdicts(&self) -> Vec<(Verdict, u64)> {
-        self.observed()
-            .counters
-            .into_iter()
-            .map(|((_, _, v), n)| (v, n))
-            .collect()
+        self.observed().counters.into_iter().map(|((_, _, v), n)| (v, n)).collect()
     }
 }
 
