@@ -256,9 +256,9 @@ impl World {
         self.entities.insert(entity.id.clone(), entity);
     }
 
-    /// An inbox row was loaded, or found absent.
+    /// An inbox row was loaded, or found absent. What is quarantined under its key follows by [`World::put_conflict`].
     pub fn put_inbox(&mut self, key: EventKey, row: Option<InboxEntry>) {
-        self.conflicts.entry(key.clone()).or_default();
+        self.conflicts.insert(key.clone(), Vec::new());
         self.inbox.insert(key, row);
     }
 
