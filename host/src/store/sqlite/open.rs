@@ -1,5 +1,6 @@
 //! Opening a file: what it is, its schema, the connections.
 
+use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -25,14 +26,23 @@ const STATEMENTS: usize = 512;
 
 const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "tables", include_str!("../migrations/sqlite/0001_tables.sql"))];
 
+/// The file that a URL names.
+pub(crate) fn database_file(url: &str) -> Result<PathBuf> {
+    parse(url).map(|options| options.get_filename().to_owned())
+}
+
+fn parse(url: &str) -> Result<SqliteConnectOptions> {
+    let refused = || StoreError::Url { url: url.to_owned() };
+    let options = SqliteConnectOptions::from_str(url).map_err(|_| refused())?;
+    // What lives in memory is another database for each connection.
+    let in_memory = url.contains(":memory:") || url.contains("mode=memory");
+    if in_memory || options.get_filename().as_os_str().is_empty() { Err(refused()) } else { Ok(options) }
+}
+
 impl SqliteStore {
     /// Opens or makes the file that `url` names.
     pub(crate) async fn open(url: &str, settings: Settings) -> Result<Self> {
-        let options = SqliteConnectOptions::from_str(url).map_err(|_| StoreError::Url { url: url.to_owned() })?;
-        let path = options.get_filename().to_owned();
-        if path.as_os_str().is_empty() || url.contains(":memory:") || url.contains("mode=memory") {
-            return Err(StoreError::Url { url: url.to_owned() });
-        }
+        let options = parse(url)?;
         let plain = options.busy_timeout(settings.busy_timeout).foreign_keys(false).disable_statement_logging();
         refuse_foreign(plain.clone()).await?;
         let options = plain
