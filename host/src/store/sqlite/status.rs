@@ -23,8 +23,9 @@ const MOVES: &str = "SELECT source, part, from_verdict, to_verdict, sum(n) FROM 
 pub(super) const STANDS: [&str; 6] = [
     "SELECT count(*), min(since) FROM deferred INDEXED BY deferred_by_age",
     "SELECT count(*), min(since) FROM dead_letters INDEXED BY dead_letters_by_status WHERE status = 'open'",
-    "SELECT count(*), (SELECT o.created FROM outbox AS o WHERE o.id = min(u.id)) FROM outbox AS u \
-     INDEXED BY outbox_unsent_by_status WHERE u.status <> 'SENT'",
+    "SELECT count(*), (SELECT created FROM outbox WHERE id = (SELECT min(id) FROM outbox \
+     INDEXED BY outbox_unsent_by_status WHERE status <> 'SENT')) FROM outbox INDEXED BY outbox_unsent_by_status \
+     WHERE status <> 'SENT'",
     "SELECT count(*), min(since) FROM conflicts INDEXED BY conflicts_open_by_age WHERE actor IS NULL",
     "SELECT count(*), min(since) FROM alarms INDEXED BY alarms_standing WHERE cleared IS NULL",
     "SELECT count(*), min(due) FROM timers INDEXED BY timers_due WHERE outcome IS NULL",

@@ -23,11 +23,12 @@ static TIMERS: Template = Template::new(
      revision = excluded.revision, outcome = NULL, code = NULL, closed = NULL",
 );
 
+/// The `+` keeps SQLite from reading the partial index of pending timers from end to end.
 pub(super) static TIMERS_CLOSED: Template = Template::new(
     6,
     &["UPDATE timers SET outcome = k.column4, code = k.column5, closed = k.column6 FROM "],
     " AS k WHERE timers.machine = k.column1 AND timers.key = k.column2 AND timers.name = k.column3 \
-     AND timers.outcome IS NULL",
+     AND +timers.outcome IS NULL",
 );
 
 static RAISED: Template = Template::new(
@@ -40,7 +41,7 @@ static RAISED: Template = Template::new(
 pub(super) static CLEARED: Template = Template::new(
     3,
     &["UPDATE alarms SET cleared = k.column3 FROM "],
-    " AS k WHERE alarms.kind = k.column1 AND alarms.subject = k.column2 AND alarms.cleared IS NULL",
+    " AS k WHERE alarms.kind = k.column1 AND alarms.subject = k.column2 AND +alarms.cleared IS NULL",
 );
 
 static AUDIT: Template = Template::new(

@@ -10,8 +10,8 @@ use super::support::*;
 use crate::store::{Commit, Store as _, Wants};
 
 /// Commits a typical batch under a fence; gives the statements of its load and of its commit.
-async fn batch(store: &SqliteStore, epoch: u64, from: u64, n: u64) -> (u64, u64) {
-    let (writes, guards) = typical(from, n);
+async fn batch(store: &SqliteStore, epoch: u64, from: u64, n: u64, entities: u64) -> (u64, u64) {
+    let (writes, guards) = typical(from, n, entities);
     let needs = guards
         .keys()
         .map(|id| Need::Entity(id.clone()))
@@ -35,8 +35,8 @@ async fn a_batch_takes_the_same_statements_whatever_its_size() {
     let folder = Folder::new();
     let store = folder.open().await;
     let epoch = store.acquire("file", 3, "me").await.unwrap().epoch;
-    let one = batch(&store, epoch, 0, 1).await;
-    let many = batch(&store, epoch, 1, 512).await;
+    let one = batch(&store, epoch, 0, 1, u64::MAX).await;
+    let many = batch(&store, epoch, 1, 512, u64::MAX).await;
     assert_eq!(one, many);
     assert!(one.0 <= 8 && one.1 <= 8, "{one:?}");
 }
@@ -45,14 +45,14 @@ async fn a_batch_takes_the_same_statements_whatever_its_size() {
 #[tokio::test]
 #[ignore = "a measurement"]
 async fn throughput() {
-    for size in [1, 16, 128, 512] {
+    for (size, entities) in [(1, u64::MAX), (16, u64::MAX), (128, u64::MAX), (512, u64::MAX), (512, 20_480)] {
         let folder = Folder::new();
         let store = folder.open().await;
         let epoch = store.acquire("file", 3, "me").await.unwrap().epoch;
         let batches = if size == 1 { 2000 } else { 60_000 / size };
         let mut from = 0;
         for _ in 0..4 {
-            batch(&store, epoch, from, size).await;
+            batch(&store, epoch, from, size, entities).await;
             from += size;
         }
         let (mut loading, mut committing) = (0.0, 0.0);
@@ -60,7 +60,7 @@ async fn throughput() {
         let mut prepared = 0.0;
         for _ in 0..batches {
             let begun = Instant::now();
-            let (writes, guards) = typical(from, size);
+            let (writes, guards) = typical(from, size, entities);
             let wants: Wants = guards
                 .keys()
                 .map(|id| Need::Entity(id.clone()))
@@ -80,7 +80,7 @@ async fn throughput() {
         }
         let events = (batches * size) as f64;
         println!(
-            "batch {size}: {:.0} events/s with load, {:.0} commit only, {:.0} load only ({:.1} s in all, {:.1} s making rows)",
+            "batch {size} over {entities} entities: {:.0} events/s with load, {:.0} commit only, {:.0} load only ({:.1} s in all, {:.1} s making rows)",
             events / (loading + committing),
             events / committing,
             events / loading,

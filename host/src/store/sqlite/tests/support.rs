@@ -230,26 +230,27 @@ pub(super) fn message(entity: &EntityId, revision: u64, index: u32) -> OutboxRow
     }
 }
 
-/// `n` typical events from `from` on: each a new entity with its first revision and an inbox row.
-pub(super) fn typical(from: u64, n: u64) -> (Writes, BTreeMap<EntityId, u64>) {
+/// `n` typical events from `from` on, each with its entity's row, a revision and an inbox row, over so many entities.
+pub(super) fn typical(from: u64, n: u64, entities: u64) -> (Writes, BTreeMap<EntityId, u64>) {
     let mut writes = Writes::default();
     let mut guards = BTreeMap::new();
     for i in from..from + n {
         // Keys come in no order, as hashes of orders do.
-        let scattered = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let id = id(format!("order-{scattered:016x}").as_bytes());
-        let event = event_for(&id, &format!("{scattered:016x}-8a40-4c1f-b5b0-{i:012}"), Some(1), &[b'x'; 300]);
-        writes.entities.insert(id.clone(), entity(&id, 0, 1, 1));
+        let scattered = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let id = id(format!("order-{:016x}", scattered(i % entities)).as_bytes());
+        let version = i / entities + 1;
+        let event = event_for(&id, &format!("{:016x}-4c1f-b5b0-{i:012}", scattered(i)), Some(version), &[b'x'; 300]);
+        writes.entities.insert(id.clone(), entity(&id, version - 1, version, version));
         writes.inbox.insert(event.key.clone(), InboxWrite::Insert(inbox(&event, Verdict::Applied, i)));
-        writes.history.push(history(&id, 1, 1, Some(event)));
-        guards.insert(id, 0);
+        writes.history.push(history(&id, version, version, Some(event)));
+        guards.insert(id, version - 1);
     }
     writes.counts.insert(("file".into(), 3, Verdict::Applied), n);
     (writes, guards)
 }
 
 pub(super) fn fence(epoch: u64, expected: u64, next: u64) -> Fence {
-    Fence { source: "file".into(), partition: 3, epoch, expected, next, received: next - expected }
+    Fence { source: "file".into(), partition: 3, epoch, expected, next, received: (next - expected).min(1 << 40) }
 }
 
 pub(super) async fn commit(store: &SqliteStore, writes: &Writes) -> Result<(), StoreError> {
