@@ -4,9 +4,11 @@
 //! Dependencies point one way: `cli` → `runner` → `source`, `store`, `rules` → the core (`seqgate-decide`). ARCHITECTURE.md
 //! follows one event through them.
 
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod rules;
 pub mod runner;
 pub mod source;
 pub mod store;
+pub mod telemetry;

@@ -1,0 +1,174 @@
+//! `run`: one host on one database, until it is told to stop or has nothing more to do.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context as _;
+use clap::Args;
+use seqgate_decide::verdict::Verdict;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use super::context::{Context, Site, database, login};
+use super::failure::failed;
+use super::output::Object;
+use super::progress::Progress;
+use super::{rules, status};
+use crate::config::checked::fed_by_many;
+use crate::rules::EngineOptions;
+use crate::runner::{self, Mode, Report, RunError};
+use crate::store::lock::{Holder, RunLock};
+use crate::store::views::Status;
+use crate::store::{self, Faults, Point, Settings};
+
+/// Read the sources and decide their events
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Decide all that the sources hold now, then stop
+    #[arg(long)]
+    until_idle: bool,
+    /// With --until-idle: fire the timers that are due then
+    #[arg(long, requires = "until_idle")]
+    timers: bool,
+    /// Abort the process when a commit comes to this point for the N-th time
+    #[arg(long, hide = true, value_name = "POINT:N")]
+    fail_at: Option<FailAt>,
+}
+
+/// Where a test kills the process.
+#[derive(Clone, Copy, Debug)]
+struct FailAt {
+    point: Point,
+    count: u64,
+}
+
+impl FromStr for FailAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (point, count) = text.split_once(':').unwrap_or((text, "1"));
+        let point = Point::from_name(point).ok_or_else(|| {
+            let names: Vec<&str> = Point::ALL.iter().map(|p| p.name()).collect();
+            format!("`{point}` is no point; there are {}", names.join(", "))
+        })?;
+        let count = count.parse().ok().filter(|n| *n > 0).ok_or("N counts from 1")?;
+        Ok(Self { point, count })
+    }
+}
+
+impl FailAt {
+    fn faults(self) -> Faults {
+        let left = AtomicU64::new(self.count);
+        Faults::new(move |point| {
+            if point == self.point && left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                std::process::abort();
+            }
+            false
+        })
+    }
+}
+
+impl Run {
+    /// Runs, and says what was done.
+    pub async fn run(self, ctx: &Context) -> anyhow::Result<()> {
+        let config = ctx.load()?;
+        if let Some(machine) = fed_by_many(&config).into_iter().next() {
+            return Err(RunError::ManySources(machine).into());
+        }
+        let holder = Holder { pid: std::process::id(), host: host(), started: ctx.clock.now() };
+        let owner = format!("{}:{}", holder.host, holder.pid);
+        let _lock = RunLock::acquire(&database(&config), &holder)?;
+        let faults = self.fail_at.map_or_else(Faults::none, FailAt::faults);
+        let store = store::open(&config.store_url, Settings { faults, ..Settings::default() })
+            .await
+            .with_context(|| format!("cannot open {}", config.store_url))?;
+        let site = Site { config, store };
+        let components = site.components(EngineOptions::default().allocation)?;
+        for machine in &site.config.machines {
+            components.ensure_active(machine, &login(), ctx.clock.now()).await?;
+        }
+        for difference in rules::differences(ctx, &site).await? {
+            tracing::warn!("{difference}");
+        }
+        let progress = Progress::start(&site.config, self.until_idle, ctx.json);
+        let engine = runner::Engine {
+            store: site.store.clone(),
+            clock: ctx.clock.clone(),
+            rules: Arc::new(components),
+            setups: Arc::new(site.config.machines.iter().map(|m| m.setup.clone()).collect()),
+            observer: progress.as_ref().map(Progress::observer),
+        };
+        let mode = if self.until_idle { Mode::UntilIdle { timers: self.timers } } else { Mode::Follow };
+        let report = work(&engine, &site, &owner, mode).await?;
+        drop(progress);
+        let status = site.store.status().await?;
+        site.store.close().await?;
+        ctx.answer(|| json(&report, &status), || sentence(ctx, &report, &status))
+    }
+}
+
+/// Runs until the end, or until the time that a stop may take is over.
+async fn work(engine: &runner::Engine, site: &Site, owner: &str, mode: Mode) -> anyhow::Result<Report> {
+    let (stop, stopped) = watch::channel(false);
+    let within = site.config.stop_within;
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let told = async {
+        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+        tracing::info!(?within, "told to stop; the batch in hand is finished first");
+        stop.send_replace(true);
+        // A second signal does not wait.
+        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {}, () = tokio::time::sleep(within) => {} }
+    };
+    tokio::select! {
+        report = runner::run(engine, &site.config, owner, mode, stopped) => Ok(report?),
+        () = told => Err(RunError::Late).with_context(|| {
+            failed("late", format!("not stopped within {within:?} (run.stop_within); nothing is lost, start it again"))
+        }),
+    }
+}
+
+fn json(report: &Report, status: &Status) -> Object {
+    Object::new()
+        .put("received", report.received)
+        .put("events_per_second", rate(report).round())
+        .put("elapsed_ms", u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX))
+        .put("batches", report.batches)
+        .put("redone", report.redone)
+        .put("swept", report.swept)
+        .put("timers", report.timers)
+        .put("verdicts", status::verdicts(&status.verdicts))
+}
+
+fn rate(report: &Report) -> f64 {
+    report.received as f64 / report.elapsed.as_secs_f64().max(0.001)
+}
+
+fn sentence(ctx: &Context, report: &Report, status: &Status) -> String {
+    let (received, seconds) = (report.received, report.elapsed.as_secs_f64());
+    let events = if received == 1 { "event" } else { "events" };
+    let mut text = format!("{received} {events} in {seconds:.2} s ({:.0}/s)", rate(report));
+    if report.timers > 0 {
+        text.push_str(&format!(", {} timers fired", report.timers));
+    }
+    text.push_str(&format!("; in all: {}", in_words(&status.verdicts)));
+    if status.dead_letters.count + status.conflicts.count + status.alarms.count > 0 {
+        text.push_str(&format!(". Some need you: {}", ctx.command("status")));
+    }
+    text
+}
+
+/// `4 applied, 1 deferred`
+pub fn in_words(verdicts: &BTreeMap<Verdict, u64>) -> String {
+    let some: Vec<String> = verdicts.iter().filter(|(_, n)| **n > 0).map(|(v, n)| format!("{n} {v}")).collect();
+    if some.is_empty() { "nothing".to_owned() } else { some.join(", ") }
+}
+
+/// This machine's name.
+fn host() -> String {
+    let read = |path| std::fs::read_to_string(path).ok();
+    let named = read("/proc/sys/kernel/hostname").or_else(|| read("/etc/hostname"));
+    let named = named.or_else(|| std::env::var("HOSTNAME").ok()).map(|name| name.trim().to_owned());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| "this host".to_owned())
+}
