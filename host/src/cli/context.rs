@@ -16,8 +16,8 @@ use super::show;
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::rules::{self, Allocation, Cache, EngineOptions};
+use crate::runner;
 use crate::runner::rules::Components;
-use crate::runner::{self, RunError};
 use crate::store::views::{Listing, Page};
 use crate::store::{self, Commit, OperationId, Settings, Store};
 
@@ -261,9 +261,4 @@ pub fn reference(text: &str) -> Result<Ref, String> {
 /// Reads a digest.
 pub fn digest(text: &str) -> Result<Digest, String> {
     text.parse().map_err(|e: seqgate_decide::ids::BadDigest| e.to_string())
-}
-
-/// The same error whether the runner or the command line says it.
-pub fn rules_error(machine: &Arc<str>, error: impl Into<anyhow::Error>) -> anyhow::Error {
-    RunError::Rules { machine: machine.clone(), message: format!("{:#}", error.into()) }.into()
 }

@@ -2,14 +2,24 @@
 //! goes to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 fenced or lost ownership.
 //!
 //! - [`context`]: what commands share; [`output`], [`show`]: how answers look; [`failure`]: how errors do
-//! - a file per noun; [`run`] with its `progress`; [`explain`] tells an entity's story
+//! - a file per noun ([`operations`] has three small ones, [`configured`] two); [`run`] with its `progress`; [`explain`]
+//!   tells an entity's story; [`decide`] is what persons' decisions share, [`attention`] what `status` opens with
 
 mod attention;
+mod check;
+mod configured;
+mod conflict;
 mod context;
+mod dead_letter;
+mod decide;
+mod deferred;
 mod demo;
 mod entity;
+mod event;
 mod explain;
 mod failure;
+mod gap;
+mod operations;
 mod outbox;
 mod output;
 mod progress;
@@ -55,14 +65,46 @@ enum Command {
     Demo(demo::Args),
     /// Read the sources and decide their events
     Run(run::Run),
+    /// Look at the configuration and what it names; changes nothing
+    Check,
     /// What needs a person, and the sums
     Status,
     /// One state machine's instance
     #[command(subcommand)]
     Entity(entity::Entity),
+    /// What became of an event
+    #[command(subcommand)]
+    Event(event::Event),
+    /// Events that wait
+    #[command(subcommand)]
+    Deferred(deferred::Deferred),
+    /// Versions that never came
+    #[command(subcommand)]
+    Gap(gap::Gap),
+    /// Events that contradict others
+    #[command(subcommand)]
+    Conflict(conflict::Conflict),
+    /// Events that were refused
+    #[command(subcommand)]
+    DeadLetter(dead_letter::DeadLetter),
     /// Messages that transitions emitted
     #[command(subcommand)]
     Outbox(outbox::Outbox),
+    /// Timers that are pending
+    #[command(subcommand)]
+    Timer(operations::Timer),
+    /// Conditions that need a person
+    #[command(subcommand)]
+    Alarm(operations::Alarm),
+    /// What people did
+    #[command(subcommand)]
+    Audit(operations::Audit),
+    /// Machines that are configured
+    #[command(subcommand)]
+    Machine(configured::Machine),
+    /// Sources that are configured
+    #[command(subcommand)]
+    Source(configured::Source),
     /// The machines' rules: build, check, ship
     #[command(subcommand)]
     Rules(rules::Rules),
@@ -123,9 +165,20 @@ async fn dispatch(ctx: &Context, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(demo) => return demo.run(ctx).await,
         Command::Run(run) => run.run(ctx).await?,
+        Command::Check => return check::run(ctx).await,
         Command::Status => status::show(ctx).await?,
         Command::Entity(entity) => entity.run(ctx).await?,
+        Command::Event(event) => event.run(ctx).await?,
+        Command::Deferred(deferred) => deferred.run(ctx).await?,
+        Command::Gap(gap) => gap.run(ctx).await?,
+        Command::Conflict(conflict) => conflict.run(ctx).await?,
+        Command::DeadLetter(dead) => dead.run(ctx).await?,
         Command::Outbox(outbox) => outbox.run(ctx).await?,
+        Command::Timer(timer) => timer.run(ctx).await?,
+        Command::Alarm(alarm) => alarm.run(ctx).await?,
+        Command::Audit(audit) => audit.run(ctx).await?,
+        Command::Machine(machine) => machine.run(ctx).await?,
+        Command::Source(source) => source.run(ctx).await?,
         Command::Rules(rules) => return rules.run(ctx).await,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "seqgate", &mut std::io::stdout());

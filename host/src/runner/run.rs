@@ -179,7 +179,14 @@ async fn start(
         };
         tasks.spawn(task.run());
     }
-    tasks.spawn(async move { reading.task.await?.map_err(|e: SourceError| e.into()) });
+    // A read from standard input ends when its writer lets it: a stop leaves it behind.
+    let (mut halted, left_behind) = (halted.clone(), jsonl.path.is_none());
+    tasks.spawn(async move {
+        tokio::select! {
+            ended = reading.task => ended?.map_err(|e: SourceError| e.into()),
+            _ = halted.wait_for(|stop| *stop), if left_behind => Ok(()),
+        }
+    });
     Ok(())
 }
 

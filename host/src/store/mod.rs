@@ -75,6 +75,30 @@ pub fn database_file(url: &str) -> Result<Option<PathBuf>> {
     }
 }
 
+/// What stands where a database is configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Nothing yet: [`open`] would make it.
+    Missing,
+    /// An older Seqgate's; [`open`] would bring its schema up to date.
+    Older {
+        /// Its schema.
+        found: i64,
+        /// The newest known.
+        known: i64,
+    },
+    /// Ready to be used.
+    Ready,
+}
+
+/// Looks at a database without making or changing anything. Refused are the same ones as by [`open`].
+pub async fn probe(url: &str) -> Result<Probe> {
+    match url.split_once(':') {
+        Some(("sqlite", _)) => sqlite::probe::probe(url).await,
+        _ => Err(StoreError::Url { url: url.to_owned() }),
+    }
+}
+
 /// The rows of one deployment. Times are milliseconds since the epoch and come from the caller.
 pub trait Store: Registry + Views + Send + Sync {
     /// Puts everything that `wants` names into `world`, as one snapshot; what is not there is put as absent.

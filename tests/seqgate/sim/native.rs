@@ -123,10 +123,11 @@ fn marked(event: &EventView<'_>) -> Option<Result<Result<Transition, Rejection>,
             return Some(Ok(Err(Rejection::Waiting(missing))));
         }
     }
-    if let Some(missing) = open("__each")
-        && let Some(first) = missing.into_iter().next()
-    {
-        return Some(Ok(Err(Rejection::Waiting(vec![first]))));
+    if let Some(missing) = open("__each") {
+        let none_at_all = marks["__each"].as_array().unwrap().is_empty();
+        if !missing.is_empty() || none_at_all {
+            return Some(Ok(Err(Rejection::Waiting(missing.into_iter().take(1).collect()))));
+        }
     }
     None
 }

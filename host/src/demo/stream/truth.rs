@@ -77,6 +77,9 @@ impl Truth {
         for kind in &life.outbox {
             *self.outbox.entry(kind).or_default() += 1;
         }
-        self.entities.extend(life.entity.clone());
+        // Of an entity whose events are all lost, nobody can know.
+        if !life.lines.is_empty() {
+            self.entities.extend(life.entity.clone());
+        }
     }
 }

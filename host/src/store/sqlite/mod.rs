@@ -3,7 +3,7 @@
 //! One connection writes, in immediate transactions; a few others read snapshots meanwhile. Other processes (the command
 //! line) may write too; they wait for each other for the busy time-out.
 //!
-//! - `open`, `transaction`: connections, schema, the writer; `batch`, `codec`: many rows in one statement, and how
+//! - `open`, `probe`, `transaction`: connections, schema, the writer; `batch`, `codec`: many rows in one statement, and how
 //!   values are kept; `failures`: result codes
 //! - `load`, `load_entities`: a batch's world; `commit`, `write_*`: its rows
 //! - `partitions`, `rules`, `due`: the rest of the trait; `list_*`: reads for people
@@ -22,6 +22,7 @@ mod load;
 mod load_entities;
 mod open;
 mod partitions;
+pub(super) mod probe;
 mod rules;
 mod status;
 #[cfg(test)]

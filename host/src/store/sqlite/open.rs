@@ -16,7 +16,7 @@ use super::failures::failed;
 use crate::store::{Result, Settings, StoreError};
 
 /// `SEQG`, in the file's header: this database is ours.
-const APPLICATION_ID: i64 = 0x5345_5147;
+pub(super) const APPLICATION_ID: i64 = 0x5345_5147;
 
 /// Keys come in no order, so that a batch writes a page for nearly every row: the longer the log, the more writes of one
 /// page meet in it before they reach the file (at 4,000 pages a quarter of the throughput is lost). 64 MiB of log.
@@ -146,10 +146,15 @@ async fn migrate(writer: &mut SqliteConnection) -> Result<()> {
 }
 
 fn refused(error: MigrateError) -> StoreError {
-    let known = MIGRATIONS.iter().map(|(version, ..)| *version).max().unwrap_or_default();
+    let known = newest();
     match error {
         MigrateError::VersionMissing(found) if found > known => StoreError::Newer { found, known },
         MigrateError::Execute(error) => failed(error),
         error => StoreError::Schema(error.into()),
     }
+}
+
+/// The newest schema that this Seqgate knows.
+pub(super) fn newest() -> i64 {
+    MIGRATIONS.iter().map(|(version, ..)| *version).max().unwrap_or_default()
 }
