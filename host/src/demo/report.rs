@@ -91,12 +91,7 @@ pub fn text(outcome: &Outcome, program: &str, width: usize) -> String {
 fn speed(out: &mut String, outcome: &Outcome) {
     let (rate, seconds) = (grouped(outcome.per_second() as u64), outcome.report.elapsed.as_secs_f64());
     let batches = grouped(outcome.report.batches);
-    line(
-        out,
-        &format!(
-            "{rate} events per second: {seconds:.2} s, in {batches} transactions that were on disk, each before the next"
-        ),
-    );
+    line(out, &format!("{rate} events per second ({seconds:.2} s; {batches} batches, each on disk before the next)"));
 }
 
 fn next(out: &mut String, outcome: &Outcome, program: &str) {

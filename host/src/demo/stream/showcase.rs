@@ -49,14 +49,7 @@ fn duplicate() -> (Life, Example) {
     let id = story.last_id();
     let mut life = plainly(story);
     life.lines.push(Line { verdict: Verdict::Duplicate, ..life.lines[1].clone() });
-    (
-        life,
-        example(
-            Verdict::Duplicate,
-            id,
-            "pays again under a new id, but with the same intent: fulfilment is requested once",
-        ),
-    )
+    (life, example(Verdict::Duplicate, id, "pays again: a new id, but the same intent, so nothing is sent twice"))
 }
 
 fn stale() -> (Life, Example) {
@@ -117,7 +110,7 @@ fn fault() -> (Life, Example) {
     let id = sensor.id(2);
     (
         sensor.life(),
-        example(Verdict::Fault, id, "divides by zero in the rules (a bug on purpose): the trap costs this event alone"),
+        example(Verdict::Fault, id, "divides by zero in the rules, on purpose: that costs this event alone"),
     )
 }
 
@@ -127,6 +120,6 @@ fn skipped() -> (Life, Example) {
     story.ignored("order.note_added", Vec::new());
     let id = story.last_id();
     story.apply("order.cancelled", Vec::new(), "cancelled");
-    let text = "is a note, ignored by configuration: its version is consumed, and v3 follows";
+    let text = "is a note, ignored by configuration; its version counts, v3 follows";
     (plainly(story), example(Verdict::Skipped, id, text))
 }
