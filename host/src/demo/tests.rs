@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use seqgate_decide::verdict::Verdict;
 use tokio::sync::watch;
 
-use super::{Options, demonstrate, report, stream};
+use super::{Options, check, demonstrate, report, stream};
+use crate::store::{self, Settings};
 
 const EVENTS: usize = 2_000;
 
@@ -55,4 +56,25 @@ async fn it_ends_as_it_was_made_to() {
         drop(outcome);
         assert!(!path.exists(), "a temporary folder stays behind");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_as_intended_is_named() {
+    let options = Options { events: stream::FEWEST, seed: 1, dir: None, keep: true };
+    let (_stop, stopped) = watch::channel(false);
+    let outcome = demonstrate(&options, |_| {}, stopped).await.expect("a demo");
+    let folder = outcome.folder.path().to_owned();
+    let store = store::open(&format!("sqlite:{}", folder.join("seqgate.db").display()), Settings::default()).await;
+    let store = store.expect("the demo's store");
+    let mut truth = stream::generate(options.events, options.seed).truth;
+    let account = truth.entities.get_mut(&("accounts", "account-rival".to_owned())).expect("an account");
+    account.figure = Some(("balance", "90000".to_owned()));
+    *truth.verdicts.entry(Verdict::Fault).or_default() += 1;
+    let differences = check::check(&*store, &truth).await.expect("a comparison").differences;
+    store.close().await.expect("an end");
+    std::fs::remove_dir_all(folder).expect("a folder to remove");
+    let faults = truth.verdicts[&Verdict::Fault];
+    assert_eq!(differences.len(), 3, "{differences:?}");
+    assert_eq!(differences[0], format!("fault: {faults} intended, {} found", faults - 1));
+    assert_eq!(differences[2], "accounts/account-rival: balance 90000 intended, 10000 found");
 }
