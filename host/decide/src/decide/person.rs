@@ -224,6 +224,9 @@ fn compensate(
     let Some(event) = entry.event.clone() else {
         return refused("no-event", "only a refused event can be compensated");
     };
+    if !matches!(timer::bring_up_to_date(&mut desk), timer::Layout::Current) {
+        return refused("schema", "the rules in force cannot read the entity's data");
+    }
     let failure = refuse::failure(entry.class, entry.reason.clone());
     let transition = match ask::compensate(&mut desk, &event, &failure) {
         Ok(transition) => transition,

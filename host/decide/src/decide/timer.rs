@@ -65,6 +65,9 @@ pub(super) fn fire(desk: &mut Desk<'_>, name: &Arc<str>) -> Result<Outcome, Unde
 
 /// Fires the timer of a dead letter again; the answer is the new reason when it fails again.
 pub(super) fn refire(desk: &mut Desk<'_>, name: &Arc<str>, due: i64) -> Result<Outcome, Reason> {
+    if !matches!(bring_up_to_date(desk), Layout::Current) {
+        return Err(Reason::new("schema", "the rules in force cannot read the entity's data"));
+    }
     match ask(desk, name, due) {
         Ok(Ok(transition)) => {
             accept(desk, name, due, transition);
