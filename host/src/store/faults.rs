@@ -38,7 +38,7 @@ impl Point {
 
 type Hook = dyn Fn(Point) -> bool + Send + Sync;
 
-/// Is called at each [`Point`] of each commit. It may end the process; where it answers `true`, the store acts as if the
+/// Is called at each [`Point`] of whatever writes. It may end the process; where it answers `true`, the store acts as if the
 /// connection had broken there: an I/O error before COMMIT is sent, an unknown outcome from then on.
 #[derive(Clone, Default)]
 pub struct Faults(Option<Arc<Hook>>);

@@ -17,6 +17,7 @@ pub mod types;
 pub mod views;
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,6 +91,14 @@ pub async fn probe(url: &str) -> Result<Probe> {
     }
 }
 
+/// The file of an embedded database, beside which [`lock::RunLock`] lies; `None` for a server's.
+pub fn database_file(url: &str) -> Result<Option<PathBuf>> {
+    match url.split_once(':') {
+        Some(("sqlite", _)) => sqlite::database_file(url).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// The rows of one deployment. Times are milliseconds since the epoch and come from the caller.
 pub trait Store: Registry + Views + Send + Sync {
     /// Puts everything that `wants` names into `world`, as one snapshot; what is not there is put as absent.
@@ -119,7 +128,8 @@ pub trait Store: Registry + Views + Send + Sync {
     /// Stores which file a source is read from.
     fn put_source_identity<'a>(&'a self, source: &'a str, identity: &'a SourceIdentity) -> Pending<'a, ()>;
 
-    /// Changes whenever another process has written since the last call; own commits do not change it (R7).
+    /// Changes whenever another process has written since the last call; own commits do not change it (R7). It may
+    /// change for no reason: after a connection broke.
     fn data_version(&self) -> Pending<'_, i64>;
 
     /// Pending timers due at `now`, the earliest first, of entities that neither wait nor are blocked (R6).

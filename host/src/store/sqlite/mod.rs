@@ -47,6 +47,8 @@ use super::{
     Commit, DueTimer, EarlyDue, Faults, Ownership, Pending, Settled, SourceIdentity, Store, Transaction, Wants,
 };
 
+pub(super) use open::database_file;
+
 /// A store in a file.
 pub(super) struct SqliteStore {
     options: SqliteConnectOptions,

@@ -1,5 +1,6 @@
 //! Opening a file: what it is, its schema, the connections.
 
+use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnection, raw_sql};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::SqliteStore;
 use super::failures::failed;
@@ -25,17 +27,26 @@ const STATEMENTS: usize = 512;
 
 const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "tables", include_str!("../migrations/sqlite/0001_tables.sql"))];
 
+/// The file that a URL names.
+pub(crate) fn database_file(url: &str) -> Result<PathBuf> {
+    parse(url).map(|options| options.get_filename().to_owned())
+}
+
+fn parse(url: &str) -> Result<SqliteConnectOptions> {
+    let refused = || StoreError::Url { url: url.to_owned() };
+    let options = SqliteConnectOptions::from_str(url).map_err(|_| refused())?;
+    // What lives in memory is another database for each connection.
+    let in_memory = url.contains(":memory:") || url.contains("mode=memory");
+    if in_memory || options.get_filename().as_os_str().is_empty() { Err(refused()) } else { Ok(options) }
+}
+
 impl SqliteStore {
     /// Opens or makes the file that `url` names.
     pub(crate) async fn open(url: &str, settings: Settings) -> Result<Self> {
-        let options = SqliteConnectOptions::from_str(url).map_err(|_| StoreError::Url { url: url.to_owned() })?;
-        let path = options.get_filename().to_owned();
-        if path.as_os_str().is_empty() || url.contains(":memory:") || url.contains("mode=memory") {
-            return Err(StoreError::Url { url: url.to_owned() });
-        }
+        let options = parse(url)?;
         let plain = options.busy_timeout(settings.busy_timeout).foreign_keys(false).disable_statement_logging();
-        refuse_foreign(plain.clone()).await?;
         let options = plain
+            .clone()
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
@@ -43,8 +54,7 @@ impl SqliteStore {
             .pragma("cache_size", "-65536")
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             .statement_cache_capacity(STATEMENTS);
-        let mut writer = options.connect().await.map_err(failed)?;
-        migrate(&mut writer).await?;
+        let writer = first_connection(plain, options.clone(), settings.busy_timeout).await?;
         let readers = SqlitePoolOptions::new()
             .max_connections(settings.readers.max(1))
             .acquire_timeout(settings.busy_timeout.max(Duration::from_millis(100)))
@@ -72,6 +82,30 @@ impl SqliteStore {
         }
         Ok(())
     }
+}
+
+/// Looks at the file, connects and migrates. Changing a new file's journal mode takes an exclusive lock for which SQLite
+/// does not wait, so another process that opens it at the same time is waited for here.
+async fn first_connection(
+    plain: SqliteConnectOptions,
+    options: SqliteConnectOptions,
+    patience: Duration,
+) -> Result<SqliteConnection> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let end = Instant::now() + patience;
+    loop {
+        match try_connection(plain.clone(), &options).await {
+            Err(StoreError::Busy(_)) if Instant::now() < end => tokio::time::sleep(PAUSE).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn try_connection(plain: SqliteConnectOptions, options: &SqliteConnectOptions) -> Result<SqliteConnection> {
+    refuse_foreign(plain).await?;
+    let mut writer = options.connect().await.map_err(failed)?;
+    migrate(&mut writer).await?;
+    Ok(writer)
 }
 
 /// A file that has tables and is not ours is left exactly as it is: not even its journal mode changes.

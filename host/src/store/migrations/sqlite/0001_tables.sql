@@ -35,7 +35,8 @@ CREATE INDEX entities_by_state ON entities (machine, state);
 CREATE INDEX entities_without_revision ON entities (machine, key) WHERE revision = 0;
 
 -- One row per revision (R8), appended by the transaction that made it and removed by retention only. `consumed` is the
--- version that the revision consumed or numbered: G1 and G3 rest on both being unique.
+-- version that the revision consumed or numbered: G1 and G3 rest on both being unique. Payloads are appended, and only
+-- two narrow indexes are written in no order: with the rows in the order of an index, a batch takes half as long again.
 CREATE TABLE history (
     machine         TEXT    NOT NULL,
     key             BLOB    NOT NULL,

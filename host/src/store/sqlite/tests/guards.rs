@@ -207,6 +207,20 @@ async fn a_dropped_commit_is_rolled_back() {
     assert_eq!(load_entity(&store, &other).await.row_version, 1);
 }
 
+/// R7: immediate transactions queue up; one that read first and wrote later would be refused instead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_that_write_at_once_wait_for_each_other() {
+    let folder = Folder::new();
+    let (one, two) = (folder.open().await, folder.open().await);
+    let many = async |store: &SqliteStore, key: &[u8]| {
+        for version in 0..100 {
+            commit(store, &changed(&id(key), version)).await.unwrap();
+        }
+    };
+    tokio::join!(many(&one, b"a"), many(&two, b"b"));
+    assert_eq!(load_entity(&one, &id(b"b")).await.row_version, 100);
+}
+
 /// R7: `run` notices what the command line wrote, and not what it wrote itself.
 #[tokio::test]
 async fn the_data_version_shows_other_processes_only() {

@@ -1,6 +1,9 @@
 //! What the store promises, on real files.
 
+#![allow(clippy::unwrap_used)]
+
 mod guards;
+mod kills;
 mod lists;
 mod opening;
 mod plans;

@@ -78,6 +78,7 @@ async fn a_file_that_is_no_database_is_refused() {
     let folder = Folder::new();
     std::fs::write(folder.file(), vec![b'x'; 8192]).unwrap();
     assert!(matches!(refused(&folder).await, StoreError::Corrupt(_)));
+    assert_eq!(crate::store::database_file(&folder.url()).unwrap(), Some(folder.file()));
     for url in ["sqlite::memory:", "sqlite:x.db?mode=memory", "postgres://localhost/x"] {
         assert!(matches!(crate::store::open(url, Settings::default()).await, Err(StoreError::Url { .. })), "{url}");
     }

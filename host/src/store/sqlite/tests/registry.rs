@@ -30,7 +30,7 @@ async fn components_are_kept_and_put_in_force() {
     store.put_rules(&component("three", "accounts", 3), b"three").await.unwrap();
     assert_eq!(store.rules(first.digest).await.unwrap(), Some((first.clone(), b"one".to_vec())));
     let page = store.list_rules(Some("orders"), &Page::first(1)).await.unwrap();
-    assert_eq!(page.items, [second.clone()]);
+    assert_eq!(page.items, std::slice::from_ref(&second));
     let rest = store.list_rules(Some("orders"), &Page::after(1, page.next.unwrap())).await.unwrap();
     assert_eq!((rest.items, rest.next), (vec![first.clone()], None));
     assert_eq!(store.list_rules(None, &Page::first(9)).await.unwrap().items.len(), 3);
