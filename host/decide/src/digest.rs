@@ -63,6 +63,12 @@ impl Ref {
         Self::of(&[b"event", key.machine.as_bytes(), key.source.as_bytes(), key.id.as_bytes()])
     }
 
+    /// The name of the dead letter of an event that waited, by its place in the order of deferral.
+    pub fn of_letter(key: &EventKey, arrival: u64) -> Self {
+        let arrival = arrival.to_be_bytes();
+        Self::of(&[b"letter", key.machine.as_bytes(), key.source.as_bytes(), key.id.as_bytes(), &arrival])
+    }
+
     /// The name of a malformed envelope's dead letter.
     pub fn of_position(position: &Position) -> Self {
         let (partition, offset) = (position.partition.to_be_bytes(), position.offset.to_be_bytes());

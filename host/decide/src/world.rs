@@ -243,6 +243,8 @@ pub struct World {
     pub(crate) conflicts: HashMap<EventKey, Vec<ConflictEntry>>,
     pub(crate) history: HashMap<(EntityId, u64), Option<Consumed>>,
     pub(crate) intents: HashMap<(Arc<str>, Arc<str>), Option<Intent>>,
+    /// Who waits no longer, by a decision that is not committed: an entity that is loaded later still lists them.
+    pub(crate) gone: Vec<(EntityId, Waiter)>,
 }
 
 impl World {
@@ -252,13 +254,15 @@ impl World {
     }
 
     /// An entity was loaded, or found absent ([`Entity::absent`]).
-    pub fn put_entity(&mut self, entity: Entity) {
+    pub fn put_entity(&mut self, mut entity: Entity) {
+        let gone = &self.gone;
+        entity.waiters.retain(|w| !gone.iter().any(|(id, waiter)| *id == entity.id && waiter == w));
         self.entities.insert(entity.id.clone(), entity);
     }
 
-    /// An inbox row was loaded, or found absent.
+    /// An inbox row was loaded, or found absent. What is quarantined under its key follows by [`World::put_conflict`].
     pub fn put_inbox(&mut self, key: EventKey, row: Option<InboxEntry>) {
-        self.conflicts.entry(key.clone()).or_default();
+        self.conflicts.insert(key.clone(), Vec::new());
         self.inbox.insert(key, row);
     }
 

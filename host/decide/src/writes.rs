@@ -546,6 +546,7 @@ fn merge_inbox(earlier: &mut InboxWrite, later: InboxWrite) {
 fn merge_waiting(earlier: &mut WaitingWrite, later: WaitingWrite) {
     match (earlier, later) {
         (WaitingWrite::Put { row, .. }, WaitingWrite::Ready) => row.ready = true,
+        (WaitingWrite::Delete, WaitingWrite::Ready) => debug_assert!(false, "what is gone is not made ready"),
         (earlier, later) => *earlier = later,
     }
 }

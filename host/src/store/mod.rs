@@ -67,6 +67,14 @@ pub async fn open(url: &str, settings: Settings) -> Result<Arc<dyn Store>> {
     }
 }
 
+/// The file of an embedded database, beside which [`lock::RunLock`] lies; `None` for a server's.
+pub fn database_file(url: &str) -> Result<Option<PathBuf>> {
+    match url.split_once(':') {
+        Some(("sqlite", _)) => sqlite::database_file(url).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// What stands where a database is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -88,14 +96,6 @@ pub async fn probe(url: &str) -> Result<Probe> {
     match url.split_once(':') {
         Some(("sqlite", _)) => sqlite::probe::probe(url).await,
         _ => Err(StoreError::Url { url: url.to_owned() }),
-    }
-}
-
-/// The file of an embedded database, beside which [`lock::RunLock`] lies; `None` for a server's.
-pub fn database_file(url: &str) -> Result<Option<PathBuf>> {
-    match url.split_once(':') {
-        Some(("sqlite", _)) => sqlite::database_file(url).map(Some),
-        _ => Ok(None),
     }
 }
 

@@ -119,7 +119,8 @@ pub(super) fn malformed(
     let mut row = envelope_row(&malformed.reason, raw, position, now);
     row.entity = Some(id.clone());
     row.rules = Some(desk.machine.in_force);
-    if desk.machine.setup.policies.malformed == Policy::Skip {
+    // On a blocked entity it has to wait like everything else, and an envelope can only do so as a dead letter.
+    if desk.machine.setup.policies.malformed == Policy::Skip && !desk.entity.blocked() {
         row.status = DeadStatus::Skipped;
         desk.writes.dead.insert(Ref::of_position(position), DeadWrite::Put(row));
         pass_over(&mut desk, Some(malformed.reason.code.clone()));

@@ -36,14 +36,14 @@ impl From<Fault> for Asked {
 
 /// Asks `apply` about an event, with the dependencies that earlier answers named.
 pub(super) fn apply(desk: &mut Desk<'_>, event: &Arc<Event>, named: &[Dependency]) -> Result<Asked, Need> {
-    if !desk.machine.graph.knows_event(&event.kind) {
-        let message = format!("no edge of `{}` names the type `{}`", desk.entity.id.machine, event.kind);
-        return Ok(Asked::Unknown(Reason::new("unknown-type", message)));
-    }
     match timer::bring_up_to_date(desk) {
         timer::Layout::Current => {}
         timer::Layout::Unreadable => return Ok(Asked::Unreadable),
         timer::Layout::Failed => return Ok(Asked::MigrationFailed),
+    }
+    if !desk.machine.graph.knows_event(&event.kind) {
+        let message = format!("no edge of `{}` names the type `{}`", desk.entity.id.machine, event.kind);
+        return Ok(Asked::Unknown(Reason::new("unknown-type", message)));
     }
     let mut met = named.to_vec();
     loop {

@@ -216,6 +216,15 @@ fn intent(desk: &Desk<'_>, event: &Event) -> Result<Option<Judgement>, Need> {
     }))
 }
 
+/// Whether what a waiting event waits for is there, as far as it says.
+pub(super) fn is_askable(desk: &Desk<'_>, row: &Waiting) -> Result<bool, Need> {
+    match row.reason {
+        DeferReason::Dependency => depends_met(desk, &row.event),
+        DeferReason::Waiting => row.named.iter().try_fold(true, |met, name| Ok(met && desk.is_met(name)?)),
+        DeferReason::Gap | DeferReason::Early | DeferReason::Blocked | DeferReason::Schema => Ok(true),
+    }
+}
+
 /// Step 9.
 fn depends_met(desk: &Desk<'_>, event: &Event) -> Result<bool, Need> {
     for item in &event.depends_on {

@@ -248,11 +248,15 @@ impl World {
             self.put_entity(entity);
         }
         for (target, waiter, add) in &decision.waits {
-            if let Some(entity) = self.entities.get_mut(target) {
-                entity.waiters.retain(|w| w != waiter);
-                if *add {
-                    entity.waiters.push(waiter.clone());
+            match self.entities.get_mut(target) {
+                Some(entity) => {
+                    entity.waiters.retain(|w| w != waiter);
+                    if *add {
+                        entity.waiters.push(waiter.clone());
+                    }
                 }
+                None if !add => self.gone.push((target.clone(), waiter.clone())),
+                None => debug_assert!(false, "whoever waits for an entity has looked at it"),
             }
         }
         desk::absorb_rows(self, &decision.writes);

@@ -145,7 +145,12 @@ fn redrive_envelope(
     let event = match decoded {
         Decoded::Event(event) => event.clone(),
         Decoded::Malformed(malformed) => {
-            return refused("still-malformed", format!("its bytes cannot be read yet: {}", malformed.reason.message));
+            let Reason { code, message } = malformed.reason.clone();
+            let outcome = Outcome::coded(Verdict::Malformed, code.clone(), message.clone());
+            let refusal = Some((Verdict::Malformed, code, message));
+            let mut writes = Writes::default();
+            writes.dead.insert(target.id, DeadWrite::Update(DeadUpdate { refusal, at: now, ..DeadUpdate::default() }));
+            return Ok(arrive::bare(outcome, writes));
         }
     };
     let mut desk = open(world, machines, by, &event.entity, now)?;
@@ -163,12 +168,13 @@ fn skip(
     now: i64,
 ) -> Result<Decision, Undecided> {
     let outcome = Outcome::coded(Verdict::Skipped, "by-hand", by.reason.clone());
-    let holder = match (&target.entity, &target.envelope) {
-        (Some(entity), None) => Some(entity),
-        // A malformed envelope stands in its entity's way only where events carry no versions.
-        (Some(entity), Some(_)) => Some(entity)
-            .filter(|id| world.get(id).is_some_and(|e| e.dead.iter().any(|d| d.id == target.id && d.blocks))),
-        (None, _) => None,
+    // A malformed envelope stands in its entity's way only where events carry no versions.
+    let in_the_way = |id: &EntityId| -> Result<bool, Undecided> {
+        Ok(target.envelope.is_none() || world.entity(id)?.dead.iter().any(|d| d.id == target.id))
+    };
+    let holder = match &target.entity {
+        Some(entity) if in_the_way(entity)? => Some(entity),
+        _ => None,
     };
     let Some(entity) = holder else {
         let Some((position, _)) = &target.envelope else {
@@ -195,6 +201,7 @@ fn skip(
             Some(event) => {
                 desk.inbox_verdict(&event.key, &outcome);
                 settle::consume(&mut desk, event, Cause::Skip, Some("by-hand".into()));
+                settle::supersede(&mut desk, event, &outcome);
                 desk.decided.push((event.key.clone(), outcome.clone()));
             }
             None => arrive::pass_over(&mut desk, Some("by-hand".into())),
@@ -227,8 +234,10 @@ fn compensate(
     };
     desk.close_dead(entry.id, closing(by, DeadStatus::Compensated, now));
     settle::accept(&mut desk, &event, transition, Cause::Compensation, Some(entry.reason.code.clone()));
+    let outcome = Outcome::coded(entry.class, "compensated", by.reason.clone());
+    settle::supersede(&mut desk, &event, &outcome);
     release::after(&mut desk)?;
-    Ok(desk.close(Outcome::coded(entry.class, "compensated", by.reason.clone())))
+    Ok(desk.close(outcome))
 }
 
 fn replace(
@@ -327,6 +336,7 @@ fn dismiss_conflict(
     }
     if is_next(&desk, event) {
         settle::consume(&mut desk, event, Cause::Dismiss, Some("dismissed".into()));
+        settle::supersede(&mut desk, event, &outcome);
     }
     desk.decided.push((event.key.clone(), outcome.clone()));
     release::after(&mut desk)?;

@@ -78,7 +78,7 @@ fn park(desk: &mut Desk<'_>, event: &Arc<Event>, stand: &Stand, class: Verdict, 
     settle::leave(desk, stand, DeadStatus::Redriven);
     let row = dead_row(desk, event, stand, class, reason, DeadStatus::Open);
     let entry = DeadEntry {
-        id: Ref::of_event(&event.key),
+        id: letter(event, stand),
         kind: DeadKind::Event,
         blocks: true,
         class,
@@ -107,7 +107,15 @@ fn bury(desk: &mut Desk<'_>, event: &Arc<Event>, stand: &Stand, class: Verdict, 
     }
     settle::leave(desk, stand, status);
     let row = dead_row(desk, event, stand, class, reason, status);
-    desk.writes.dead.insert(Ref::of_event(&event.key), crate::writes::DeadWrite::Put(row));
+    desk.writes.dead.insert(letter(event, stand), crate::writes::DeadWrite::Put(row));
+}
+
+/// The letter's name. An event that waited again after a redrive, and is parked once more, gets a letter of its own.
+fn letter(event: &Event, stand: &Stand) -> Ref {
+    match stand {
+        Stand::Waiting(row) => Ref::of_letter(&event.key, row.arrival),
+        _ => Ref::of_event(&event.key),
+    }
 }
 
 fn dead_row(

@@ -107,6 +107,10 @@ fn unversioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<bool, Need> {
         if arrival && held && !early {
             continue;
         }
+        if !judge::is_askable(desk, &row)? {
+            held |= !early;
+            continue;
+        }
         if !budget.take(&row) {
             desk.mark_own_ready(row.arrival);
             return Ok(false);
@@ -125,6 +129,10 @@ fn snapshot(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<bool, Need> {
     let mut rows = desk.entity.waiting.clone();
     rows.sort_by_key(|w| w.event.version);
     for row in rows {
+        let passed = row.event.version <= Some(desk.entity.version);
+        if !passed && !judge::is_askable(desk, &row)? {
+            continue;
+        }
         if !budget.take(&row) {
             desk.mark_own_ready(row.arrival);
             return Ok(false);

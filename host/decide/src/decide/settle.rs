@@ -334,7 +334,7 @@ pub(super) fn carry_out(desk: &mut Desk<'_>, effects: Vec<Effect>, time: i64, ev
 }
 
 /// Under snapshot ordering a higher event that is not deferred supersedes parked ones (R4).
-fn supersede(desk: &mut Desk<'_>, event: &Event, outcome: &Outcome) {
+pub(super) fn supersede(desk: &mut Desk<'_>, event: &Event, outcome: &Outcome) {
     let higher = match (desk.ordering(), event.version) {
         (Ordering::Snapshot, Some(version)) => version,
         _ => return,

@@ -46,7 +46,8 @@ pub(super) static DEAD: Template = Template::new(
        d.value_digest FROM ",
     ],
     " AS k CROSS JOIN dead_letters AS d INDEXED BY dead_letters_open \
-     ON d.machine = k.column1 AND d.key = k.column2 AND d.status = 'open' ORDER BY d.since, d.ref",
+     ON d.machine = k.column1 AND d.key = k.column2 AND d.status = 'open' \
+     WHERE d.blocks OR d.kind <> 'event' ORDER BY d.since, d.ref",
 );
 
 pub(super) static WAITERS: Template = Template::new(

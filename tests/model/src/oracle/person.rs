@@ -117,7 +117,7 @@ impl Oracle {
         self.close(index, LetterStatus::Replaced);
         self.change(&entity, cause, Some(event), step);
         if !same_id {
-            self.inbox.insert(event.event_id(), InboxRow { event: event.clone(), verdict, deliveries: 1 });
+            self.inbox.insert(event.event_id(), InboxRow { event: event.clone(), verdict, deliveries: 0 });
         }
         self.after(&entity, Some(event));
         Some(())

@@ -13,9 +13,6 @@ impl Oracle {
     /// Asks the rules, again as long as all that they wait for is met.
     pub(super) fn ask(&self, event: &Event, view: &View, named: &[Target]) -> Plan {
         let fault = Plan::Refuse { class: Verdict::Fault, unknown_type: false };
-        if named.iter().any(|t| !self.reached(t)) {
-            return Plan::Wait(Reason::Waiting, named.to_vec());
-        }
         if self.traps(event) {
             return fault;
         }

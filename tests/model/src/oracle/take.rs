@@ -41,6 +41,9 @@ impl Oracle {
         if !self.met(event) {
             return (false, Plan::Wait(Reason::Dependency, named.to_vec()));
         }
+        if named.iter().any(|t| !self.reached(t)) {
+            return (false, Plan::Wait(Reason::Waiting, named.to_vec()));
+        }
         let may_be_early = setup.on_early_wait && matches!(setup.ordering, Ordering::Causal | Ordering::Arrival);
         if may_be_early && rules.early(view.state.as_deref(), &event.kind) {
             return (false, Plan::Wait(Reason::Early, named.to_vec()));

@@ -45,6 +45,7 @@ async fn entities_with_all_that_stands_around_them() {
             kind: DeadKind::Event,
             blocks: true,
             class: Verdict::Illegal,
+            reason: seqgate_decide::rules::Reason::new(refused.code.clone(), refused.message.clone()),
             event: refused.event.clone(),
             position: refused.position.clone(),
             attempts: 1,
@@ -92,7 +93,8 @@ async fn history_as_it_was_written() {
     let world = load(&store, needs.clone()).await;
     assert!(needs.iter().all(|need| world.knows(need)));
     let event = first.event.unwrap();
-    let consumed = Consumed { digest: event.digest, value_digest: event.value_digest };
+    let consumed =
+        Consumed { digest: event.digest, value_digest: event.value_digest, source: event.key.source.clone() };
     let text = format!("{world:?}");
     assert!(text.contains(&format!("{:?}", Some(consumed))), "{text}");
     assert_eq!(text.matches("None").count(), 1, "no version 1 was consumed: {text}");
@@ -128,7 +130,7 @@ async fn inbox_rows_conflicts_and_intents() {
         digest: event.digest,
         value_digest: event.value_digest,
         verdict: Verdict::Deferred,
-        first: position(u64::MAX),
+        first: Some(position(u64::MAX)),
     };
     let text = format!("{world:?}");
     for part in [

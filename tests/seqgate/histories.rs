@@ -1,0 +1,100 @@
+//! Simulated histories: the core against the independent oracle (G1, G3, G6, G8; R1 to R6).
+//!
+//! Seeds come from the environment for campaigns: `SEQGATE_SEEDS` (how many), `SEQGATE_SEED_FROM`, or one `SEQGATE_SEED`.
+
+use seqgate_model::{Coverage, History, diff, replay, shrink};
+
+use crate::sim::drive;
+
+/// Seeds of a normal run.
+const SEEDS: u64 = 2_000;
+
+/// The seeds to run: from, and how many.
+pub fn seeds(normal: u64) -> (u64, u64) {
+    let number = |name: &str| std::env::var(name).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{name}={v}?")));
+    match number("SEQGATE_SEED") {
+        Some(seed) => (seed, 1),
+        None => (number("SEQGATE_SEED_FROM").unwrap_or(1), number("SEQGATE_SEEDS").unwrap_or(normal)),
+    }
+}
+
+/// How many deliveries a seed's history has, about.
+pub fn size(seed: u64) -> usize {
+    10 + (seed % 51) as usize
+}
+
+/// Everything in which the core and the oracle differ.
+fn differences(history: &History) -> (Vec<String>, Coverage) {
+    let ran = drive::run(history);
+    let oracle = replay(history, &ran.acts);
+    let mut found = ran.misread;
+    found.extend(oracle.complaints.iter().map(|c| format!("order: {c}")));
+    if ran.swept > 0 {
+        found.push(format!("{} waiting events were left to the sweep", ran.swept));
+    }
+    for ((act, got), should) in ran.acts.iter().zip(&ran.outcomes).zip(&oracle.outcomes) {
+        if let Some(got) = got.filter(|got| got != should) {
+            found.push(format!("{act:?}: should be {should:?}, is {got:?}"));
+        }
+    }
+    found.extend(diff(&oracle.observed, &ran.observed));
+    (found, oracle.coverage)
+}
+
+/// How many failing seeds are named before a run gives up.
+const MOST_FAILURES: usize = 10;
+
+#[test]
+fn the_core_agrees_with_the_oracle() {
+    let (from, n) = seeds(SEEDS);
+    let mut coverage = Coverage::default();
+    let mut failed: Vec<(u64, Vec<String>)> = Vec::new();
+    for seed in from..from + n {
+        let history = History::generate(seed, size(seed));
+        match checked(&history) {
+            (found, Some(reached)) if found.is_empty() => coverage.merge(&reached),
+            (found, _) => failed.push((seed, found)),
+        }
+        if failed.len() == MOST_FAILURES {
+            break;
+        }
+    }
+    if let Some((seed, _)) = failed.first() {
+        failed.iter().for_each(|(seed, found)| println!("seed {seed}: {}", found.join("\n    ")));
+        explain(&History::generate(*seed, size(*seed)));
+        panic!("{} seeds differ from the oracle; rerun the first with: tests/run --seed {seed}", failed.len());
+    }
+    println!("{coverage}");
+    if n >= SEEDS {
+        assert_eq!(coverage.missing(), Vec::<String>::new(), "never reached in {n} seeds");
+    }
+}
+
+/// The differences, a panic of the core among them.
+fn checked(history: &History) -> (Vec<String>, Option<Coverage>) {
+    match std::panic::catch_unwind(|| differences(history)) {
+        Ok((found, coverage)) => (found, Some(coverage)),
+        Err(_) => (vec!["the core panicked".into()], None),
+    }
+}
+
+/// The smallest part of a history that still differs.
+fn explain(history: &History) {
+    let small = shrink(history, |h| !checked(h).0.is_empty());
+    println!("shrunk to {} steps, which differ:", small.steps.len());
+    checked(&small).0.iter().for_each(|line| println!("  {line}"));
+    small.setup.machines.iter().for_each(|(name, setup)| println!("  {name}: {setup:?}"));
+    println!("  {:?}", small.setup.sources);
+    small.steps.iter().enumerate().for_each(|(i, step)| println!("  {i} {}", shown(step)));
+}
+
+fn shown(step: &seqgate_model::Step) -> String {
+    use seqgate_model::Step;
+    match step {
+        Step::Deliver(d) | Step::Repair(d) => {
+            let kind = if matches!(step, Step::Repair(_)) { "repair" } else { "deliver" };
+            format!("{kind} {}/{}@{} {}", d.source, d.partition, d.position, String::from_utf8_lossy(&d.bytes))
+        }
+        other => format!("{other:?}"),
+    }
+}

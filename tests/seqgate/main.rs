@@ -1,0 +1,5 @@
+//! The integration tests of Seqgate, in one binary: a module for each guarantee, and the simulated histories.
+#![allow(clippy::unwrap_used)]
+
+mod histories;
+mod sim;
