@@ -148,7 +148,6 @@ fn with_causes(error: &anyhow::Error) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use anyhow::Context as _;
     use seqgate_decide::rules::Reason;
 
     use super::*;
@@ -176,7 +175,7 @@ mod tests {
         let inner = std::io::Error::other("disk full");
         let error = anyhow::Error::new(inner).context("cannot write x: disk full").context("rules build");
         assert_eq!(with_causes(&error), "rules build: cannot write x: disk full");
-        let error = Err::<(), _>(failed("a", "b")).context("c").unwrap_err();
+        let error = failed("a", "b").context("c");
         assert_eq!(Shown::of(&error).json().to_string(), r#"{"error":{"code":"a","message":"c: b"}}"#);
     }
 }
