@@ -1,4 +1,4 @@
-//! The sentences about an entity itself; those about its waiting events are in [`waiting`].
+//! The sentences about an entity itself; those about its waiting events are in `waiting`.
 
 use seqgate_decide::event::Event;
 use seqgate_decide::ids::Position;
