@@ -20,6 +20,9 @@ use crate::store::{Commit, NextStep, OperationId, Settled, Store, StoreError, Wa
 /// The first and the longest pause before a failed transaction is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(5));
 
+/// The pause before the rules are asked again when the host had no memory for an instance.
+const NO_MEMORY: Duration = Duration::from_millis(200);
+
 /// What was committed, for whoever observes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
@@ -35,9 +38,11 @@ pub enum Act {
     Other,
 }
 
+type Tell = dyn Fn(&[Act]) + Send + Sync;
+
 /// Is told what each transaction decided, after it was committed.
 pub struct Observer {
-    tell: Box<dyn Fn(&[Act]) + Send + Sync>,
+    tell: Box<Tell>,
     turn: Option<tokio::sync::Mutex<()>>,
 }
 
@@ -117,6 +122,16 @@ impl Engine {
 
     /// Loads what `needs` name; a fault in the store is waited out.
     pub(super) async fn load(&self, needs: impl IntoIterator<Item = Need>, world: &mut World) -> Result<(), RunError> {
+        let needs: Vec<Need> = needs.into_iter().collect();
+        if let [Need::Instance(why)] = needs.as_slice() {
+            tracing::warn!(
+                why = &**why,
+                pause_ms = NO_MEMORY.as_millis() as u64,
+                "no instance of the rules; trying again"
+            );
+            tokio::time::sleep(NO_MEMORY).await;
+            return Ok(());
+        }
         let wants: Wants = needs.into_iter().collect();
         let mut patience = Patience::new();
         loop {
