@@ -1,9 +1,9 @@
 //! The command line: noun, then verb. Standard output holds answers only (tables, or JSON with `--json`); everything else
 //! goes to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 fenced or lost ownership.
 //!
-//! - [`context`]: what commands share; [`output`], [`show`]: how answers look; [`failure`]: how errors do
-//! - a file per noun ([`operations`] has three small ones, [`configured`] two); [`run`] with its `progress`; [`explain`]
-//!   tells an entity's story; [`decide`] is what persons' decisions share, [`attention`] what `status` opens with
+//! - `context`: what commands share; `output`, `show`: how answers look; `failure`: how errors do
+//! - a file per noun (`operations` has three small ones, `configured` two); `run` with its `progress`; `explain`
+//!   tells an entity's story; `decide` is what persons' decisions share, `attention` what `status` opens with
 
 mod attention;
 mod check;
@@ -41,7 +41,7 @@ use crate::telemetry;
 
 /// One consumer runtime for ordered events.
 #[derive(Debug, Parser)]
-#[command(name = "seqgate", version, about, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "seqgate", bin_name = "seqgate", version, about, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
     /// The configuration
     #[arg(long, global = true, value_name = "FILE", default_value = "seqgate.toml")]

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config, ConfigError};
 use crate::rules::{self, EngineOptions, HostError};
 use crate::runner::rules::Components;
-use crate::runner::{Act, Engine, Mode, Report, RunError, run};
+use crate::runner::{Act, Engine, Observer, Mode, Report, RunError, run};
 use crate::store::lock::{Holder, LockError, RunLock};
 use crate::store::{self, Settings, Store, StoreError};
 
@@ -184,7 +184,7 @@ async fn deliver(
         clock,
         rules: Arc::new(rules),
         setups: Arc::new(config.machines.iter().map(|m| m.setup.clone()).collect()),
-        observer: Some(Arc::new(observer)),
+        observer: Some(Arc::new(Observer::new(observer))),
     };
     let report = run(&engine, config, ACTOR, Mode::UntilIdle { timers: false }, stop).await?;
     if report.received < stream.lines.len() as u64 {
