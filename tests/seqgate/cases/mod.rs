@@ -203,26 +203,94 @@ macro_rules! cases {
 }
 
 cases! {
+    accounts_refuse
+    amounts
+    arrival_early
+    arrival_goes_on
+    arrival_holds
+    bad_utf_8
+    base64_copy
+    cancelled_after_payment
+    causal_versions
+    compensates
+    compensates_renewals
+    conflict_copies
+    conflict_is_next
+    control_characters
+    data_forms
     delivered_twice
+    dependency_beyond
+    dependency_cycle
+    dependency_on_the_ignored
+    dependency_on_the_skipped
     depends_on_entity
     depends_on_type
+    dependson_limits
     duplicate_members
+    early_and_unknown
+    early_from_nothing
     early_waits
+    eight_partitions
+    empty_attributes
+    envelopes_park_in_arrival
+    envelopes_skip_in_arrival
+    envelopes_skip_in_causal
     exact_amounts
+    extensions
     filtered_stream
+    forks
     gap_stays
+    id_and_type_limits
+    ignored_before_creation
+    ignored_in_arrival
+    ignored_in_causal
     ignored_type
     illegal_parks_its_entity
     illegal_skips
+    intent_of_the_refused
+    intents
     keys
+    last_version
     late_create
+    lines
+    logical_time
+    machine_names
+    nesting
+    no_timers
+    not_an_envelope
+    not_early
+    null_is_absent
+    odd_keys
     old_version_unfamiliar_id
+    one_partition
+    own_dependency
+    parked_place
+    passed_over_while_waiting
     payload_bytes
+    payload_skips
+    payments
+    previous_zero
+    refunds
+    repeated_members_in_data
+    reserialised
+    reserialised_waiting
     same_id_other_content
     same_intent
+    snapshot_parked_place
+    snapshot_supersedes
+    snapshot_versions
+    snapshot_waits
     snapshots
+    sources_apart
+    subscription_life
     swap
+    terminal
+    times
+    two_machines
     two_normal_forms
+    unknown_follows_illegal
+    unknown_parks_illegal_skips
+    unknown_skips
     unknown_type
     versions
     waiting_events_too
