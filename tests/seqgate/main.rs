@@ -3,5 +3,6 @@
 
 mod cases;
 mod histories;
+mod kills;
 mod program;
 mod sim;
