@@ -6,3 +6,6 @@ mod histories;
 mod kills;
 mod program;
 mod sim;
+mod sources;
+mod stream;
+mod tables;

@@ -24,6 +24,17 @@ pub struct Stream {
     pub history: History,
 }
 
+impl Stream {
+    /// The ids of its events.
+    pub fn ids(&self) -> BTreeSet<String> {
+        let id = |step: &Step| match step {
+            Step::Deliver(Delivery { meaning: Meaning::Event(event), .. }) => Some(event.id.clone()),
+            _ => None,
+        };
+        self.history.steps.iter().filter_map(id).collect()
+    }
+}
+
 /// The stream of a seed over this many entities.
 pub fn stream(seed: u64, entities: usize) -> Stream {
     let mut random = StdRng::seed_from_u64(seed);

@@ -1,6 +1,6 @@
 //! What stands in a database, read through the store itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +10,9 @@ use seqgate_decide::ids::EntityId;
 use seqgate_decide::writes::HistoryRow;
 use seqgate_model as model;
 
+use crate::program::Site;
 use crate::sim::{memory, names};
+use crate::stream::Stream;
 
 /// Everything that has to be the same, however often the process died.
 pub struct Tables {
@@ -21,7 +23,7 @@ pub struct Tables {
 }
 
 /// Reads all of it.
-pub fn read(database: &Path, ids: impl IntoIterator<Item = String>) -> Tables {
+fn read(database: &Path, ids: impl IntoIterator<Item = String>) -> Tables {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = open(database).await;
@@ -42,6 +44,45 @@ pub fn read(database: &Path, ids: impl IntoIterator<Item = String>) -> Tables {
         store.close().await.unwrap();
         tables
     })
+}
+
+/// Reads what a site made of a stream.
+pub fn of(site: &Site, stream: &Stream) -> Tables {
+    read(&site.path("seqgate.db"), stream.ids())
+}
+
+impl Tables {
+    /// What holds whatever was killed: revisions and consumed versions without a hole or a repetition, every id once.
+    pub fn sound(&self) {
+        let mut ids = BTreeSet::new();
+        for (entity, rows) in &self.history {
+            for (n, row) in (1..).zip(rows) {
+                assert_eq!(row.revision, n, "{entity:?}: revisions are consecutive");
+                assert_eq!(row.consumed, Some(n), "{entity:?}: versions are consumed one after the other");
+                let event = row.event.as_ref().expect("these streams have events only");
+                assert!(ids.insert(event.key.clone()), "{:?} has two revisions", event.key);
+            }
+            for pair in rows.windows(2) {
+                assert_eq!(
+                    pair[0].next_state, pair[1].previous_state,
+                    "{entity:?}: a change begins where the last ended"
+                );
+            }
+        }
+    }
+
+    /// The same revisions made by the same events with the same bytes and effects.
+    pub fn same_history(&self, other: &Self) {
+        assert_eq!(self.history.keys().collect::<Vec<_>>(), other.history.keys().collect::<Vec<_>>());
+        let seen = |row: &HistoryRow| {
+            let event = row.event.as_ref().map(|e| (e.key.id.clone(), e.digest));
+            (event, row.cause, row.next_state.clone(), row.data_digest, row.effects_digest, row.rules)
+        };
+        for (entity, rows) in &self.history {
+            let [a, b] = [rows, &other.history[entity]].map(|rows| rows.iter().map(seen).collect::<Vec<_>>());
+            assert_eq!(a, b, "{entity:?}");
+        }
+    }
 }
 
 /// How many deliveries were committed so far; none while the database is being made.
