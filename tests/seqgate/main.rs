@@ -2,10 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod cases;
+mod hand;
 mod histories;
 mod kills;
 mod program;
+mod rules_in_force;
 mod sim;
 mod sources;
+mod stop;
 mod stream;
 mod tables;

@@ -10,8 +10,8 @@ use seqgate_model::{
 };
 
 const MACHINES: [&str; 3] = ["orders", "subscriptions", "accounts"];
-/// 2026-11-30T10:00:00Z
-const TIME: i64 = 1_796_032_800_000;
+/// [`TIME`](crate::program::TIME) in milliseconds.
+const TIME: i64 = 4_951_706_400_000;
 
 /// What a line means, where it means something.
 type Sent = Option<Event>;
@@ -212,13 +212,14 @@ fn line(event: &Event) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let mut line = format!(
         "{{\"specversion\":\"1.0\",\"id\":{},\"source\":{},\"type\":{},\"machine\":{},\"subject\":{},\"entityversion\":{},\
-         \"time\":\"2026-11-30T10:00:00Z\",",
+         \"time\":\"{}\",",
         text(&event.id),
         text(&event.source),
         text(&event.kind),
         text(&event.machine),
         text(&event.key),
-        event.version.unwrap()
+        event.version.unwrap(),
+        crate::program::TIME
     );
     if let Some(intent) = &event.idempotency_key {
         line.push_str(&format!("\"idempotencykey\":{},", text(intent)));
