@@ -180,9 +180,9 @@ mod tests {
         let inner = std::io::Error::other("disk full");
         let error = anyhow::Error::new(inner).context("cannot write x: disk full").context("rules build");
         assert_eq!(with_causes(&error), "rules build: cannot write x: disk full");
-        let error = Err::<(), _>(std::io::Error::other("why")).context(failed("a", "b")).unwrap_err();
+        let error = Err::<(), _>(std::io::Error::other("why")).context(failed("a", "b")).expect_err("it failed");
         assert_eq!(Shown::of(&error).json().to_string(), r#"{"error":{"code":"a","message":"b: why"}}"#);
-        let error = Err::<(), _>(failed("a", "b")).context("c").unwrap_err();
+        let error = Err::<(), _>(failed("a", "b")).context("c").expect_err("it failed");
         assert_eq!(Shown::of(&error).json().to_string(), r#"{"error":{"code":"a","message":"c: b"}}"#);
     }
 }

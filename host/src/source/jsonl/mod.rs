@@ -9,7 +9,7 @@ mod identity;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ impl Jsonl {
     }
 
     fn io(&self, source: std::io::Error) -> SourceError {
-        let what = self.path.as_ref().map_or_else(|| "standard input".into(), shown);
+        let what = self.path.as_ref().map_or_else(|| "standard input".into(), |path| shown(path));
         SourceError::Io { name: self.name.clone(), what, source }
     }
 }
@@ -233,6 +233,6 @@ fn within_a_line(file: &mut File, at: u64) -> std::io::Result<bool> {
     Ok(byte != *b"\n")
 }
 
-fn shown(path: &PathBuf) -> String {
+fn shown(path: &Path) -> String {
     path.display().to_string()
 }
