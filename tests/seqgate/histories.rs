@@ -4,7 +4,7 @@
 
 use seqgate_model::{Coverage, History, diff, replay, shrink};
 
-use crate::sim::drive;
+use crate::sim::{drive, real};
 
 /// Seeds of a normal run.
 const SEEDS: u64 = 2_000;
@@ -68,6 +68,41 @@ fn the_core_agrees_with_the_oracle() {
     if n >= SEEDS {
         assert_eq!(coverage.missing(), Vec::<String>::new(), "never reached in {n} seeds");
     }
+}
+
+/// How many of the normal run's histories go the real way.
+const REAL: u64 = 240;
+
+/// The same on the real way: bytes in files, components, the runner, SQLite, restarts; rows compared.
+#[test]
+fn the_program_agrees_with_the_oracle() {
+    let (from, n) = seeds(REAL * 2);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (mut ran, mut redone, mut coverage) = (0, 0, Coverage::default());
+    for seed in from..from + n {
+        let history = History::generate(seed, size(seed));
+        if history.setup.markers {
+            continue;
+        }
+        let run = runtime.block_on(real::run_history(&history));
+        let oracle = replay(&history, &run.acts);
+        let mut found: Vec<String> = oracle.complaints.iter().map(|c| format!("order: {c}")).collect();
+        found.extend(diff(&oracle.observed, &run.observed));
+        if run.swept > 0 {
+            found.push(format!("{} entities were left to the sweep", run.swept));
+        }
+        if !found.is_empty() {
+            println!("seed {seed} differs on the real way:");
+            found.iter().for_each(|line| println!("    {line}"));
+            println!("    acts: {:?}", run.acts);
+            history.steps.iter().enumerate().for_each(|(i, step)| println!("  {i} {}", shown(step)));
+            panic!("seed {seed} differs on the real way; rerun it with: tests/run --seed {seed}");
+        }
+        coverage.merge(&oracle.coverage);
+        (ran, redone) = (ran + 1, redone + run.redone);
+    }
+    println!("{ran} histories on the real way, {redone} batches redone\n{coverage}");
+    assert!(n < REAL * 2 || ran >= 200, "only {ran} of {n} histories go the real way");
 }
 
 /// The differences, a panic of the core among them.

@@ -251,6 +251,10 @@ pub struct Fault {
     pub message: String,
 }
 
+/// The code of a fault that is the host's and not the rules': there was no memory for an instance. It decides nothing; the
+/// core answers with [`Need::Instance`](crate::world::Need::Instance), and the question is asked again later.
+pub const UNAVAILABLE: &str = "unavailable";
+
 impl Fault {
     /// A fault.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {

@@ -233,6 +233,8 @@ pub enum Need {
     History(EntityId, u64),
     /// Who took a machine's idempotency key.
     Intent(Arc<str>, Arc<str>),
+    /// Nothing to load: the host had no memory for an instance of the rules, as this text says. Ask again later.
+    Instance(Arc<str>),
 }
 
 /// The rows that a batch knows.
@@ -298,6 +300,7 @@ impl World {
             Need::Inbox(key) => self.inbox.contains_key(key),
             Need::History(id, version) => self.history.contains_key(&(id.clone(), *version)),
             Need::Intent(machine, key) => self.intents.contains_key(&(machine.clone(), key.clone())),
+            Need::Instance(_) => false,
         }
     }
 

@@ -81,8 +81,8 @@ fn dead_letter(ctx: &Context, item: &DeadItem) -> Need {
         (None, _) if item.entity.is_none() => "an envelope".to_owned(),
         (None, _) => format!("a {}", item.kind.name()),
     };
-    let holds = if item.blocks { ", and holds what comes after it" } else { "" };
-    let message = format!("{what} was refused ({}: {}{holds}): {}", item.class, item.code, item.message);
+    let holds = if item.blocks { "; what comes after it waits" } else { "" };
+    let message = format!("{what} was refused as {} ({}): {}{holds}", item.class, item.code, item.message);
     Need {
         kind: "dead-letter",
         since: item.since,

@@ -93,7 +93,7 @@ fn print(ctx: &Context, found: &[Finding]) -> anyhow::Result<()> {
 
 /// A database that is ready is opened, to compare it with the configuration.
 async fn look_at_store(ctx: &Context, config: &Config) -> (Finding, Option<Site>) {
-    let about = database(config).display().to_string();
+    let about = config.store_url.clone();
     match store::probe(&config.store_url).await {
         Ok(Probe::Ready) => match ctx.open_or_make(config.clone()).await {
             Ok(site) => (finding(Level::Ok, about, "the database is ready"), Some(site)),
@@ -103,19 +103,20 @@ async fn look_at_store(ctx: &Context, config: &Config) -> (Finding, Option<Site>
             let text = format!("the database has schema {found}; `{}` brings it to {known}", ctx.command("run"));
             (finding(Level::Warning, about, text), None)
         }
-        Ok(Probe::Missing) => (missing(ctx, config), None),
+        Ok(Probe::Missing) => {
+            (missing(ctx, config).unwrap_or_else(|e| finding(Level::Error, about, e.to_string())), None)
+        }
         Err(error) => (finding(Level::Error, about, chain(&error)), None),
     }
 }
 
-fn missing(ctx: &Context, config: &Config) -> Finding {
-    let path = database(config);
-    let about = path.display().to_string();
+fn missing(ctx: &Context, config: &Config) -> anyhow::Result<Finding> {
+    let (path, about) = (database(config)?, config.store_url.clone());
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
     if folder.is_some_and(|f| !f.is_dir()) {
-        return finding(Level::Error, about, "its folder does not exist; make it, or change store.url");
+        return Ok(finding(Level::Error, about, "its folder does not exist; make it, or change store.url"));
     }
-    finding(Level::Ok, about, format!("there is no database yet; `{}` makes it", ctx.command("run")))
+    Ok(finding(Level::Ok, about, format!("there is no database yet; `{}` makes it", ctx.command("run"))))
 }
 
 fn look_at_rules(engine: &rules::Engine, machine: &MachineConfig, active: bool) -> Finding {

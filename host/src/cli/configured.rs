@@ -28,7 +28,7 @@ pub enum Source {
 /// The store, where there is one yet.
 async fn open(ctx: &Context) -> anyhow::Result<(crate::config::Config, Option<Site>)> {
     let config = ctx.load()?;
-    if !database(&config).exists() {
+    if !database(&config)?.exists() {
         return Ok((config, None));
     }
     let site = ctx.open_or_make(config.clone()).await?;

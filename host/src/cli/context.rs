@@ -112,7 +112,7 @@ impl Context {
     /// Opens what is there; a database that nobody made yet is not made here.
     pub async fn open(&self) -> anyhow::Result<Site> {
         let config = self.load()?;
-        let path = database(&config);
+        let path = database(&config)?;
         if !path.exists() {
             let message = format!("there is no database at {} yet; `{}` makes it", path.display(), self.command("run"));
             return Err(failed("no-database", message));
@@ -172,10 +172,10 @@ impl Context {
     }
 }
 
-/// The file of the embedded database.
-pub fn database(config: &Config) -> PathBuf {
-    let path = config.store_url.strip_prefix("sqlite:").unwrap_or(&config.store_url);
-    path.split_once('?').map_or(path, |(path, _)| path).into()
+/// The file of the embedded database, beside which the lock and the compiled rules lie.
+pub fn database(config: &Config) -> anyhow::Result<PathBuf> {
+    let url = &config.store_url;
+    store::database_file(url)?.ok_or_else(|| usage("usage", format!("`{url}` is no embedded database")))
 }
 
 impl Site {
@@ -183,7 +183,7 @@ impl Site {
     /// pool would cost more than they do.
     pub fn components(&self, allocation: Allocation) -> anyhow::Result<Components> {
         let engine = wasm(allocation)?;
-        let mut folder = database(&self.config).into_os_string();
+        let mut folder = database(&self.config)?.into_os_string();
         folder.push(".rules-cache");
         // Without a cache everything works, and starts slower.
         let cache = Cache::open(PathBuf::from(folder))

@@ -1,5 +1,6 @@
 //! `entity`: one state machine's instance, as it stands and as it came to be.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use clap::Subcommand;
@@ -10,7 +11,7 @@ use super::context::{Context, Named, Paging, Site};
 use super::failure::failed;
 use super::output::Object;
 use super::show;
-use crate::store::views::{Blocked, EntityDetail, EntityFilter, EntitySummary, Page};
+use crate::store::views::{Blocked, BlockedBy, ConflictItem, EntityDetail, EntityFilter, EntitySummary, Page};
 
 /// One state machine's instance
 #[derive(Debug, Subcommand)]
@@ -75,6 +76,51 @@ pub async fn not_found(ctx: &Context, site: &Site, id: &EntityId) -> anyhow::Err
     failed("not-found", message)
 }
 
+/// An entity as it is shown. One of which there is nothing but contradicting events has no row, and is shown as R5 says.
+pub async fn find(site: &Site, id: &EntityId) -> anyhow::Result<Option<EntityDetail>> {
+    if let Some(detail) = site.store.entity(id).await? {
+        return Ok(Some(detail));
+    }
+    let conflicts = conflicts(site, id).await?;
+    if conflicts.is_empty() {
+        return Ok(None);
+    }
+    let first = conflicts.iter().find(|c| c.version == Some(1));
+    let blocked = first.map(|c| Blocked { by: BlockedBy::Conflict, id: c.id, version: c.version });
+    let summary = EntitySummary {
+        id: id.clone(),
+        version: 0,
+        revision: 0,
+        state: None,
+        entered: 0,
+        rules: None,
+        blocked,
+        deferred: 0,
+        dead_letters: 0,
+    };
+    Ok(Some(EntityDetail {
+        summary,
+        row_version: 0,
+        schema: 0,
+        data: Vec::new(),
+        seen: BTreeSet::new(),
+        pruned_through: 0,
+        emitted: BTreeMap::new(),
+        timers: BTreeMap::new(),
+    }))
+}
+
+/// An entity's open conflicts.
+pub async fn conflicts(site: &Site, id: &EntityId) -> anyhow::Result<Vec<ConflictItem>> {
+    let (mut page, mut found) = (Page::first(1000), Vec::new());
+    loop {
+        let listing = site.store.conflicts(Some(&id.machine), true, &page).await?;
+        found.extend(listing.items.into_iter().filter(|c| c.entity == *id));
+        let Some(next) = listing.next else { return Ok(found) };
+        page = Page::after(1000, next);
+    }
+}
+
 async fn list(ctx: &Context, filter: &EntityFilter, paging: &Paging) -> anyhow::Result<()> {
     let site = ctx.open().await?;
     if let Some(machine) = &filter.machine {
@@ -118,16 +164,16 @@ fn blocked(by: &Blocked) -> Object {
 
 async fn show_one(ctx: &Context, id: &EntityId) -> anyhow::Result<()> {
     let site = ctx.open().await?;
-    let Some(detail) = site.store.entity(id).await? else { return Err(not_found(ctx, &site, id).await) };
+    let Some(detail) = find(&site, id).await? else { return Err(not_found(ctx, &site, id).await) };
     ctx.answer(|| json(&detail), || text(ctx, &detail))
 }
 
 fn json(detail: &EntityDetail) -> Object {
-    let times = |timers: &std::collections::BTreeMap<Arc<str>, i64>| -> Vec<Object> {
+    let times = |timers: &BTreeMap<Arc<str>, i64>| -> Vec<Object> {
         timers.iter().map(|(name, due)| Object::new().put("name", &**name).put("due", show::time(*due))).collect()
     };
     let seen: Vec<&str> = detail.seen.iter().map(|s| &**s).collect();
-    let emitted: std::collections::BTreeMap<&str, u64> = detail.emitted.iter().map(|(t, n)| (&**t, *n)).collect();
+    let emitted: BTreeMap<&str, u64> = detail.emitted.iter().map(|(t, n)| (&**t, *n)).collect();
     summary(&detail.summary)
         .put("schema", detail.schema)
         .and(show::data_members(&detail.data))

@@ -35,6 +35,11 @@ pub fn usage(code: &'static str, message: impl Into<String>) -> anyhow::Error {
     Failure { exit: USAGE, code, message: message.into() }.into()
 }
 
+/// Another owner has it (exit 3).
+pub fn fenced(code: &'static str, message: impl Into<String>) -> anyhow::Error {
+    Failure { exit: FENCED, code, message: message.into() }.into()
+}
+
 /// An error as it is shown.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shown {
@@ -82,15 +87,9 @@ fn classify(error: &(dyn std::error::Error + 'static)) -> Option<Class> {
     if error.is::<BuildError>() {
         return class(FAILED, "build");
     }
-    if let Some(error) = error.downcast_ref::<LockError>() {
-        return Some(match error {
-            LockError::Held { .. } => {
-                (FENCED, "held".to_owned(), Some("stop that one first; every other command works beside it"))
-            }
-            LockError::Io { .. } => {
-                (FAILED, "lock".to_owned(), Some("the folder of the database must exist and be writable"))
-            }
-        });
+    if error.is::<LockError>() {
+        let hint = "the folder of the database must exist and be writable";
+        return Some((FAILED, "lock".to_owned(), Some(hint)));
     }
     if let Some(error) = error.downcast_ref::<RunError>() {
         return Some(classify_run(error));
@@ -152,7 +151,6 @@ fn with_causes(error: &anyhow::Error) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use anyhow::Context as _;
     use seqgate_decide::rules::Reason;
 
     use super::*;
@@ -180,9 +178,9 @@ mod tests {
         let inner = std::io::Error::other("disk full");
         let error = anyhow::Error::new(inner).context("cannot write x: disk full").context("rules build");
         assert_eq!(with_causes(&error), "rules build: cannot write x: disk full");
-        let error = Err::<(), _>(std::io::Error::other("why")).context(failed("a", "b")).expect_err("it failed");
+        let error = anyhow::Error::new(std::io::Error::other("why")).context(failed("a", "b"));
         assert_eq!(Shown::of(&error).json().to_string(), r#"{"error":{"code":"a","message":"b: why"}}"#);
-        let error = Err::<(), _>(failed("a", "b")).context("c").expect_err("it failed");
+        let error = failed("a", "b").context("c");
         assert_eq!(Shown::of(&error).json().to_string(), r#"{"error":{"code":"a","message":"c: b"}}"#);
     }
 }

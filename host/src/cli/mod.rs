@@ -1,9 +1,9 @@
 //! The command line: noun, then verb. Standard output holds answers only (tables, or JSON with `--json`); everything else
 //! goes to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 fenced or lost ownership.
 //!
-//! - [`context`]: what commands share; [`output`], [`show`]: how answers look; [`failure`]: how errors do
-//! - a file per noun ([`operations`] has three small ones, [`configured`] two); [`run`] with its `progress`; [`explain`]
-//!   tells an entity's story; [`decide`] is what persons' decisions share, [`attention`] what `status` opens with
+//! - `context`: what commands share; `output`, `show`: how answers look; `failure`: how errors do
+//! - a file per noun (`operations` has three small ones, `configured` two); `run` with its `progress`; `explain`
+//!   tells an entity's story; `decide` is what persons' decisions share, `attention` what `status` opens with
 
 mod attention;
 mod check;
@@ -13,6 +13,7 @@ mod context;
 mod dead_letter;
 mod decide;
 mod deferred;
+mod demo;
 mod entity;
 mod event;
 mod explain;
@@ -40,7 +41,7 @@ use crate::telemetry;
 
 /// One consumer runtime for ordered events.
 #[derive(Debug, Parser)]
-#[command(name = "seqgate", version, about, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "seqgate", bin_name = "seqgate", version, about, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
     /// The configuration
     #[arg(long, global = true, value_name = "FILE", default_value = "seqgate.toml")]
@@ -60,6 +61,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Watch real rules handle a stream with duplicates, swaps, gaps, conflicts and refused events
+    Demo(demo::Args),
     /// Read the sources and decide their events
     Run(run::Run),
     /// Look at the configuration and what it names; changes nothing
@@ -147,7 +150,9 @@ fn misused(error: &clap::Error, json: bool) -> ExitCode {
 }
 
 fn start(cli: Cli) -> anyhow::Result<ExitCode> {
-    telemetry::start(cli.log.as_deref(), cli.log_format)?;
+    // What the demo refuses on purpose is no news.
+    let quiet = matches!(cli.command, Command::Demo(_)).then_some("error");
+    telemetry::start(cli.log.as_deref().or(quiet), cli.log_format)?;
     let ctx = Context { json: cli.json, config: cli.config, clock: Clock::System };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(dispatch(&ctx, cli.command));
@@ -158,6 +163,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
 
 async fn dispatch(ctx: &Context, command: Command) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Demo(demo) => return demo.run(ctx).await,
         Command::Run(run) => run.run(ctx).await?,
         Command::Check => return check::run(ctx).await,
         Command::Status => status::show(ctx).await?,

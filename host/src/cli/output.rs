@@ -143,11 +143,8 @@ mod tests {
         let mut table = Table::new(&["KEY", "STATE"]);
         table.row(vec!["o1".into(), "pending".into()]);
         table.row(vec!["größer\u{1b}".into(), "paid".into()]);
-        assert_eq!(
-            table.render(None),
-            "KEY             STATE\no1              pending\ngrößer\\u{1b}    paid\n"
-                .replace("\\u{1b}    ", "\\u{1b}    ")
-        );
+        let whole = "KEY           STATE\no1            pending\ngrößer\\u{1b}  paid\n";
+        assert_eq!(table.render(None), whole);
         assert_eq!(table.render(Some(8)), "KEY    …\no1     …\ngrößer\\…\n");
     }
 

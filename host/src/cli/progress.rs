@@ -35,10 +35,10 @@ impl Progress {
     }
 
     /// What the engine tells of its commits.
-    pub fn observer(&self) -> Observer {
+    pub fn observer(&self) -> Arc<Observer> {
         let bar = self.bar.clone();
         let (received, furthest) = (AtomicU64::new(0), Mutex::new(BTreeMap::<Arc<str>, u64>::new()));
-        Arc::new(move |acts: &[Act]| {
+        Arc::new(Observer::new(move |acts: &[Act]| {
             let mut new = 0;
             let mut furthest = furthest.lock().unwrap_or_else(PoisonError::into_inner);
             for act in acts {
@@ -52,7 +52,7 @@ impl Progress {
             bar.set_position(furthest.values().sum());
             let seconds = bar.elapsed().as_secs_f64().max(0.001);
             bar.set_message(format!("{received} events, {:.0}/s", received as f64 / seconds));
-        })
+        }))
     }
 }
 

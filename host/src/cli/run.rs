@@ -12,14 +12,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::context::{Context, Site, database, login};
-use super::failure::failed;
+use super::failure::{failed, fenced};
 use super::output::Object;
 use super::progress::Progress;
-use super::{rules, status};
+use super::{rules, show, status};
 use crate::config::checked::fed_by_many;
 use crate::rules::EngineOptions;
 use crate::runner::{self, Mode, Report, RunError};
-use crate::store::lock::{Holder, RunLock};
+use crate::store::lock::{Holder, LockError, RunLock};
 use crate::store::views::Status;
 use crate::store::{self, Faults, Point, Settings};
 
@@ -79,7 +79,7 @@ impl Run {
         }
         let holder = Holder { pid: std::process::id(), host: host(), started: ctx.clock.now() };
         let owner = format!("{}:{}", holder.host, holder.pid);
-        let _lock = RunLock::acquire(&database(&config), &holder)?;
+        let _lock = RunLock::acquire(&database(&config)?, &holder).map_err(held)?;
         let faults = self.fail_at.map_or_else(Faults::none, FailAt::faults);
         let store = store::open(&config.store_url, Settings { faults, ..Settings::default() })
             .await
@@ -123,10 +123,25 @@ async fn work(engine: &runner::Engine, site: &Site, owner: &str, mode: Mode) -> 
     };
     tokio::select! {
         report = runner::run(engine, &site.config, owner, mode, stopped) => Ok(report?),
-        () = told => Err(RunError::Late).with_context(|| {
-            failed("late", format!("not stopped within {within:?} (run.stop_within); nothing is lost, start it again"))
-        }),
+        () = told => Err(failed("late", format!(
+            "the batch in hand did not end within {within:?} (run.stop_within); what is committed is safe, start it again"
+        ))),
     }
+}
+
+/// Who runs already, and since when.
+fn held(error: LockError) -> anyhow::Error {
+    let LockError::Held { holder, path } = error else { return error.into() };
+    let since = if holder.started > 0 { format!(", since {}", show::seconds(holder.started)) } else { String::new() };
+    let who = match holder.pid {
+        0 => "another process".to_owned(),
+        pid => format!("process {pid} on {}{since}", holder.host),
+    };
+    let message = format!(
+        "{who} runs on this database (lock file {}); stop it first, every other command works beside it",
+        path.display()
+    );
+    fenced("held", message)
 }
 
 fn json(report: &Report, status: &Status) -> Object {

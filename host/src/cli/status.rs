@@ -102,7 +102,11 @@ fn sums(status: &Status, now: i64) -> String {
     text.push_str(&stand("dead letters", status.dead_letters));
     text.push_str(&stand("conflicts", status.conflicts));
     text.push_str(&stand("outbox", status.outbox));
-    text.push_str(&stand("timers", status.timers));
+    text.push_str(&match status.timers.oldest {
+        Some(due) if due > now => format!("timers        {}, the next in {}\n", status.timers.count, span(due - now)),
+        Some(due) => format!("timers        {}, the first due {} ago\n", status.timers.count, span(now - due)),
+        None => "timers        0\n".to_owned(),
+    });
     plain_lines(&text)
 }
 

@@ -23,7 +23,7 @@ pub const RESULT_TOO_LARGE: &str = "result-too-large";
 /// Its answer is not one of the contract's: bad UTF-8, an unknown variant, a pointer out of its memory.
 pub const RESULT_INVALID: &str = "result-invalid";
 /// The host could not make an instance. Not the guest's doing: the caller retries the batch, and records no verdict.
-pub const UNAVAILABLE: &str = "unavailable";
+pub use seqgate_decide::rules::UNAVAILABLE;
 
 /// The longest text that is taken from a guest, in bytes (R5).
 pub const MAX_TEXT: usize = 4 << 10;

@@ -144,7 +144,6 @@ impl Owned {
         engine.load(records.iter().flat_map(needs), &mut world).await?;
         let mut pending = Pending::new(world);
         let started = Instant::now();
-        let mut patience = Patience::new();
         loop {
             // The rules compute: other tasks of this thread are moved away for as long.
             let stopped =
@@ -152,10 +151,6 @@ impl Owned {
             match stopped {
                 Stopped::Done => return Ok(pending),
                 Stopped::Needs(need) => engine.load([need], &mut pending.world).await?,
-                Stopped::Unavailable(message) => {
-                    let error = StoreError::Io(format!("no memory for an instance of the rules: {message}").into());
-                    patience.pause(&error, "decide").await;
-                }
                 Stopped::Refused(reason) => return Err(RunError::Refused(reason)),
             }
         }
@@ -181,12 +176,6 @@ impl Owned {
                 Err(Undecided::Need(need)) => return Stopped::Needs(need),
                 Err(Undecided::Refused(reason)) => return Stopped::Refused(reason),
             };
-            let unavailable = |o: &Outcome| {
-                o.verdict == Verdict::Fault && o.code.as_deref() == Some(crate::rules::fault::UNAVAILABLE)
-            };
-            if let Some((_, outcome)) = decision.decided.iter().find(|(_, o)| unavailable(o)) {
-                return Stopped::Unavailable(outcome.message.clone().unwrap_or_default());
-            }
             log(&decision.decided, &decision.outcome, record);
             pending.take(decision, Act::Delivered(self.position(record.offset)));
         }
@@ -197,7 +186,6 @@ impl Owned {
 enum Stopped {
     Done,
     Needs(Need),
-    Unavailable(String),
     Refused(seqgate_decide::rules::Reason),
 }
 

@@ -20,7 +20,10 @@ use crate::store::{Commit, NextStep, OperationId, Settled, Store, StoreError, Wa
 /// The first and the longest pause before a failed transaction is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(5));
 
-/// What was committed, for whoever observes; in the order of commits, as far as one writer's store has one.
+/// The pause before the rules are asked again when the host had no memory for an instance.
+const NO_MEMORY: Duration = Duration::from_millis(200);
+
+/// What was committed, for whoever observes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// A delivery.
@@ -35,8 +38,25 @@ pub enum Act {
     Other,
 }
 
-/// Is told what each transaction decided, after it was committed and before the next one of the same task begins.
-pub type Observer = Arc<dyn Fn(&[Act]) + Send + Sync>;
+type Tell = dyn Fn(&[Act]) + Send + Sync;
+
+/// Is told what each transaction decided, after it was committed.
+pub struct Observer {
+    tell: Box<Tell>,
+    turn: Option<tokio::sync::Mutex<()>>,
+}
+
+impl Observer {
+    /// Calls `tell` after each commit; those of one task in their order.
+    pub fn new(tell: impl Fn(&[Act]) + Send + Sync + 'static) -> Self {
+        Self { tell: Box::new(tell), turn: None }
+    }
+
+    /// Calls `tell` in the order of the commits of all tasks, which take turns for it.
+    pub fn in_order(tell: impl Fn(&[Act]) + Send + Sync + 'static) -> Self {
+        Self { tell: Box::new(tell), turn: Some(tokio::sync::Mutex::new(())) }
+    }
+}
 
 /// What every task shares.
 #[derive(Clone)]
@@ -50,7 +70,7 @@ pub struct Engine {
     /// The machines' configuration.
     pub setups: Arc<Vec<Arc<Setup>>>,
     /// Told of every commit.
-    pub observer: Option<Observer>,
+    pub observer: Option<Arc<Observer>>,
 }
 
 /// Decisions that are to be committed together, with the world they were made in.
@@ -102,6 +122,16 @@ impl Engine {
 
     /// Loads what `needs` name; a fault in the store is waited out.
     pub(super) async fn load(&self, needs: impl IntoIterator<Item = Need>, world: &mut World) -> Result<(), RunError> {
+        let needs: Vec<Need> = needs.into_iter().collect();
+        if let [Need::Instance(why)] = needs.as_slice() {
+            tracing::warn!(
+                why = &**why,
+                pause_ms = NO_MEMORY.as_millis() as u64,
+                "no instance of the rules; trying again"
+            );
+            tokio::time::sleep(NO_MEMORY).await;
+            return Ok(());
+        }
         let wants: Wants = needs.into_iter().collect();
         let mut patience = Patience::new();
         loop {
@@ -179,6 +209,17 @@ impl Engine {
 
     /// Commits; an unknown outcome is settled, and `Ok` means that it is there.
     pub(super) async fn commit(&self, commit: &Commit<'_>, acts: &[Act]) -> Result<(), StoreError> {
+        let Some(observer) = &self.observer else { return self.commit_settled(commit).await };
+        let _turn = match &observer.turn {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        };
+        self.commit_settled(commit).await?;
+        (observer.tell)(acts);
+        Ok(())
+    }
+
+    async fn commit_settled(&self, commit: &Commit<'_>) -> Result<(), StoreError> {
         match self.store.commit(commit).await {
             Ok(()) => {}
             Err(error) if error.next_step() == NextStep::Settle => {
@@ -197,9 +238,6 @@ impl Engine {
                 }
             }
             Err(error) => return Err(error),
-        }
-        if let Some(observer) = &self.observer {
-            observer(acts);
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ pub enum Mode {
     Follow,
     /// Until everything that the sources hold now is decided.
     UntilIdle {
-        /// Fire timers that are due then.
+        /// Then do what is due by the clock: timers, and deadlines of early events.
         timers: bool,
     },
 }
@@ -84,6 +84,7 @@ pub async fn run(
     let halt = Arc::new(halt);
     let mut machines = engine.machines().await?;
     let mut report = Report { swept: tend::sweep(engine, &mut machines).await?, ..Report::default() };
+    tend::unreadable(engine, &mut machines).await?;
     let mut tasks: JoinSet<Result<(), RunError>> = JoinSet::new();
     let mut progress = Vec::new();
     for source in &config.sources {
@@ -115,8 +116,8 @@ pub async fn run(
     }
     if let Mode::UntilIdle { timers } = mode {
         report.swept += tend::sweep(engine, &mut machines).await?;
-        tend::deadlines(engine, &mut machines).await?;
         if timers {
+            tend::deadlines(engine, &mut machines).await?;
             report.timers = tend::timers(engine, &mut machines, &progress).await?;
         }
     }
@@ -236,6 +237,7 @@ async fn tend_once(
     let now = engine.store.data_version().await?;
     if std::mem::replace(seen, now) != now {
         *machines = engine.machines().await?;
+        tend::unreadable(engine, machines).await?;
     }
     let swept = tend::sweep(engine, machines).await?;
     tend::deadlines(engine, machines).await?;

@@ -29,6 +29,7 @@ impl Wants {
             Need::Inbox(key) => drop(self.inbox.insert(key)),
             Need::History(id, version) => drop(self.history.insert((id, version))),
             Need::Intent(machine, key) => drop(self.intents.insert((machine, key))),
+            Need::Instance(_) => {}
         }
     }
 

@@ -65,6 +65,7 @@ impl Memory {
                 let intent = self.intents.get(&(machine.clone(), key.clone())).cloned();
                 world.put_intent(machine.clone(), key.clone(), intent);
             }
+            Need::Instance(why) => panic!("native rules are always there: {why}"),
         }
     }
 

@@ -4,3 +4,4 @@ pub mod drive;
 pub mod memory;
 pub mod names;
 pub mod native;
+pub mod real;

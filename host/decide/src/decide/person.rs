@@ -101,14 +101,14 @@ fn redrive(
             let judgement = judge::tail(&mut desk, &event, &[], false)?;
             settle::settle(&mut desk, &event, Stand::Dead(entry), judgement)?
         }
-        (DeadKind::Timer, _, Some((name, due))) => match timer::refire(&mut desk, name, *due) {
+        (DeadKind::Timer, _, Some((name, due))) => match timer::refire(&mut desk, name, *due)? {
             Ok(outcome) => {
                 desk.close_dead(entry.id, closing(by, DeadStatus::Redriven, now));
                 outcome
             }
             Err(reason) => failed_again(&mut desk, &entry, reason),
         },
-        (DeadKind::Migration, ..) => match timer::rewrite(&mut desk) {
+        (DeadKind::Migration, ..) => match timer::rewrite(&mut desk)? {
             Ok(()) => {
                 desk.close_dead(entry.id, closing(by, DeadStatus::Redriven, now));
                 Outcome::plain(Verdict::Applied)
@@ -224,8 +224,11 @@ fn compensate(
     let Some(event) = entry.event.clone() else {
         return refused("no-event", "only a refused event can be compensated");
     };
+    if !matches!(timer::bring_up_to_date(&mut desk)?, timer::Layout::Current) {
+        return refused("schema", "the rules in force cannot read the entity's data");
+    }
     let failure = refuse::failure(entry.class, entry.reason.clone());
-    let transition = match ask::compensate(&mut desk, &event, &failure) {
+    let transition = match ask::compensate(&mut desk, &event, &failure)? {
         Ok(transition) => transition,
         Err(reason) => {
             let message = format!("the rules do not compensate it: {} ({})", reason.message, reason.code);

@@ -40,20 +40,21 @@ pub(super) fn overdue(desk: &mut Desk<'_>) -> Result<(), Need> {
     Ok(())
 }
 
-/// How much one decision may still release.
+/// How much one decision may still release. What is asked and goes on waiting costs nothing: a pass that asked without
+/// releasing anything would begin with the same events the next time.
 struct Budget {
     events: usize,
     bytes: usize,
 }
 
 impl Budget {
-    fn take(&mut self, row: &Waiting) -> bool {
-        if self.events == 0 || self.bytes == 0 {
-            return false;
-        }
+    fn is_spent(&self) -> bool {
+        self.events == 0 || self.bytes == 0
+    }
+
+    fn spend(&mut self, bytes: usize) {
         self.events -= 1;
-        self.bytes = self.bytes.saturating_sub(row.event.data.len());
-        true
+        self.bytes = self.bytes.saturating_sub(bytes);
     }
 }
 
@@ -64,13 +65,19 @@ fn pass(desk: &mut Desk<'_>) -> Result<(), Need> {
         Ordering::Causal | Ordering::Arrival => while unversioned(desk, &mut budget)? {},
         Ordering::Snapshot => while snapshot(desk, &mut budget)? {},
     }
+    if budget.is_spent()
+        && let Some(first) = desk.entity.waiting.first()
+    {
+        let arrival = first.arrival;
+        desk.mark_own_ready(arrival);
+    }
     desk.moved = false;
     Ok(())
 }
 
 /// First those that were passed over, then the one that follows; until it waits again, or nothing follows.
 fn versioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<(), Need> {
-    while !desk.entity.blocked() {
+    while !desk.entity.blocked() && !budget.is_spent() {
         let current = desk.entity.version;
         let of = |passed: bool| {
             let turn = |w: &&Waiting| match passed {
@@ -80,11 +87,7 @@ fn versioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<(), Need> {
             desk.entity.waiting.iter().filter(turn).min_by_key(|w| w.event.version)
         };
         let Some(row) = of(true).or_else(|| of(false)).cloned() else { break };
-        if !budget.take(&row) {
-            desk.mark_own_ready(row.arrival);
-            break;
-        }
-        if ask(desk, row)?.verdict == Verdict::Deferred {
+        if ask(desk, row, budget)?.verdict == Verdict::Deferred {
             break;
         }
     }
@@ -100,7 +103,7 @@ fn unversioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<bool, Need> {
     }
     let mut held = false;
     for row in rows {
-        if desk.entity.blocked() {
+        if desk.entity.blocked() || budget.is_spent() {
             return Ok(false);
         }
         let early = row.reason == DeferReason::Early;
@@ -111,11 +114,7 @@ fn unversioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<bool, Need> {
             held |= !early;
             continue;
         }
-        if !budget.take(&row) {
-            desk.mark_own_ready(row.arrival);
-            return Ok(false);
-        }
-        let outcome = ask(desk, row)?;
+        let outcome = ask(desk, row, budget)?;
         if outcome.verdict != Verdict::Deferred {
             return Ok(true);
         }
@@ -130,22 +129,22 @@ fn snapshot(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<bool, Need> {
     rows.sort_by_key(|w| w.event.version);
     for row in rows {
         let passed = row.event.version <= Some(desk.entity.version);
-        if !passed && !judge::is_askable(desk, &row)? {
-            continue;
-        }
-        if !budget.take(&row) {
-            desk.mark_own_ready(row.arrival);
+        if budget.is_spent() {
             return Ok(false);
         }
-        if ask(desk, row)?.verdict != Verdict::Deferred {
+        if (passed || judge::is_askable(desk, &row)?) && ask(desk, row, budget)?.verdict != Verdict::Deferred {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn ask(desk: &mut Desk<'_>, row: Waiting) -> Result<Outcome, Need> {
+fn ask(desk: &mut Desk<'_>, row: Waiting, budget: &mut Budget) -> Result<Outcome, Need> {
     let event = row.event.clone();
     let judgement = judge::waiting(desk, &row, false)?;
-    settle::settle(desk, &event, Stand::Waiting(Box::new(row)), judgement)
+    let outcome = settle::settle(desk, &event, Stand::Waiting(Box::new(row)), judgement)?;
+    if outcome.verdict != Verdict::Deferred {
+        budget.spend(event.data.len());
+    }
+    Ok(outcome)
 }

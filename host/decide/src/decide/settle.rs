@@ -84,7 +84,7 @@ pub(super) fn settle(
         }
         Judgement::Refused { class, reason, unknown } => {
             let outcome = Outcome::coded(class, reason.code.clone(), reason.message.clone());
-            refuse::settle(desk, event, &stand, class, reason, unknown);
+            refuse::settle(desk, event, &stand, class, reason, unknown)?;
             record(desk, event, &stand, &outcome);
             supersede(desk, event, &outcome);
             return Ok(outcome);

@@ -266,7 +266,10 @@ fn attributes(members: &Members<'_>) -> Result<Vec<(String, String)>, Reason> {
             Some(b'{' | b'[') => {
                 return Err(Reason::new("extension", format!("the extension `{}` is no scalar", shown(name))));
             }
-            Some(b'"') => json::unescaped(name, raw)?.into_owned(),
+            Some(b'"') => {
+                let named = |r: Reason| Reason { code: "extension".into(), ..r };
+                json::unescaped(name, raw).map_err(named)?.into_owned()
+            }
             _ => raw.to_owned(),
         };
         count += 1;

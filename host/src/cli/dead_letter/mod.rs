@@ -112,7 +112,10 @@ async fn list(ctx: &Context, site: &Site, filter: &DeadFilter, paging: &Paging) 
             item.status.name().to_owned(),
             show::or_dash(whose),
             show::or_dash(item.version),
-            item.event_kind.as_deref().unwrap_or(item.kind.name()).to_owned(),
+            item.event_kind
+                .as_deref()
+                .unwrap_or(if item.entity.is_none() { "envelope" } else { item.kind.name() })
+                .to_owned(),
             format!("{} ({})", item.class, item.code),
             show::since(item.since, now),
             item.message.clone(),
@@ -181,7 +184,8 @@ fn text(ctx: &Context, detail: &DeadDetail) -> String {
     let mut lines = vec![format!("dead letter {id}, {}", row.status.name())];
     let mut line = |name: &str, value: String| lines.push(format!("  {name:<9} {}", plain(&value)));
     line("refused", format!("{} ({}): {}", row.class, row.code, row.message));
-    line("since", format!("{}, decided {} times", show::since(row.since, now), row.attempts));
+    line("since", show::since(row.since, now));
+    line("attempts", row.attempts.to_string());
     line("entity", show::or_dash(row.entity.as_ref().map(show::entity)));
     line("received", show::or_dash(row.position.as_ref()));
     if let Some(event) = &row.event {

@@ -15,9 +15,8 @@ use seqgate_decide::world::{Entity, Need, World};
 use seqgate_decide::writes::HistoryRow;
 
 use super::context::{Context, Site};
-use super::entity::not_found;
 use super::output::Object;
-use super::show;
+use super::{entity, show};
 use crate::store::Wants;
 use crate::store::views::{Blocked, BlockedBy, ConflictItem, DeadDetail, Page};
 
@@ -65,7 +64,7 @@ struct Other {
 
 pub async fn run(ctx: &Context, id: &EntityId) -> anyhow::Result<()> {
     let site = ctx.open().await?;
-    let Some(facts) = gather(&site, id).await? else { return Err(not_found(ctx, &site, id).await) };
+    let Some(facts) = gather(&site, id).await? else { return Err(entity::not_found(ctx, &site, id).await) };
     let lines = story::tell(&facts, ctx.clock.now(), &|rest| ctx.command(rest));
     let json = || {
         let line = |line: &Line| Object::new().put("text", &line.text).put("commands", &line.commands);
@@ -92,7 +91,7 @@ fn text(lines: &[Line]) -> String {
 
 async fn gather(site: &Site, id: &EntityId) -> anyhow::Result<Option<Facts>> {
     let store = &site.store;
-    let Some(detail) = store.entity(id).await? else { return Ok(None) };
+    let Some(detail) = entity::find(site, id).await? else { return Ok(None) };
     let entity = load(site, id).await?;
     let mut dead = Vec::new();
     for entry in &entity.dead {
@@ -107,7 +106,7 @@ async fn gather(site: &Site, id: &EntityId) -> anyhow::Result<Option<Facts>> {
         }
     }
     let ordering = site.config.machine(&id.machine).map_or_else(Ordering::default, |m| m.setup.ordering);
-    let (terminal, conflicts) = (terminal(site, &entity).await?, conflicts(site, id).await?);
+    let (terminal, conflicts) = (terminal(site, &entity).await?, entity::conflicts(site, id).await?);
     let history = history(site, id).await?;
     Ok(Some(Facts { entity, ordering, terminal, held: detail.summary.blocked, dead, conflicts, others, history }))
 }
@@ -126,16 +125,6 @@ async fn terminal(site: &Site, entity: &Entity) -> anyhow::Result<bool> {
     let Some((record, _)) = site.store.rules(digest).await? else { return Ok(false) };
     let description: Option<Description> = serde_json::from_str(&record.description).ok();
     Ok(description.is_some_and(|d| d.states.iter().any(|s| s.name == **state && s.terminal)))
-}
-
-async fn conflicts(site: &Site, id: &EntityId) -> anyhow::Result<Vec<ConflictItem>> {
-    let (mut page, mut found) = (Page::first(1000), Vec::new());
-    loop {
-        let listing = site.store.conflicts(Some(&id.machine), true, &page).await?;
-        found.extend(listing.items.into_iter().filter(|c| c.entity == *id));
-        let Some(next) = listing.next else { return Ok(found) };
-        page = Page::after(1000, next);
-    }
 }
 
 async fn history(site: &Site, id: &EntityId) -> anyhow::Result<Vec<HistoryRow>> {

@@ -1,4 +1,4 @@
-//! The sentences about an entity itself; those about its waiting events are in [`waiting`].
+//! The sentences about an entity itself; those about its waiting events are in `waiting`.
 
 use seqgate_decide::event::Event;
 use seqgate_decide::ids::Position;
@@ -37,14 +37,14 @@ pub fn named(event: &Event, position: Option<&Position>) -> String {
     let at = position.map(|p| format!(", {p}")).unwrap_or_default();
     match event.version {
         Some(version) => format!("version {version} ({}{at})", event.kind),
-        None => format!("{} ({}{at})", event.kind, event.key.id),
+        None => format!("{} {}{}", event.kind, event.key.id, position.map(|p| format!(" ({p})")).unwrap_or_default()),
     }
 }
 
-/// With its first letter as a sentence wants it.
-pub fn sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+/// The same where a sentence begins: event types keep their letters.
+pub fn opening(event: &Event, position: Option<&Position>) -> String {
+    let text = named(event, position);
+    text.strip_prefix("version ").map(|rest| format!("Version {rest}")).unwrap_or(text)
 }
 
 /// `orders o1` as arguments.
@@ -65,10 +65,11 @@ fn stands(facts: &Facts, now: i64) -> Line {
         }
         None => {
             let events = match entity.waiting.len() {
+                0 => return Line::plain(format!("{key} has no event that took effect yet.")),
                 1 => "an event that waits".to_owned(),
                 n => format!("{n} events that wait"),
             };
-            format!("{key} is a ghost: there is nothing but {events}.")
+            format!("{key} is a ghost: there is nothing of it but {events}.")
         }
     };
     Line::plain(text)
@@ -77,7 +78,7 @@ fn stands(facts: &Facts, now: i64) -> Line {
 fn refused(facts: &Facts, dead: &DeadDetail, now: i64, command: Commands<'_>) -> Line {
     let row = &dead.row;
     let what = match (&row.event, &row.timer, row.kind) {
-        (Some(event), ..) => sentence(&named(event, row.position.as_ref())),
+        (Some(event), ..) => opening(event, row.position.as_ref()),
         (None, Some((name, due)), _) => format!("Timer {name}, due {},", show::clock(*due, now)),
         (None, None, DeadKind::Migration) => "The migration of its data".to_owned(),
         (None, None, _) => {

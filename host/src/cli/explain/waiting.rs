@@ -7,7 +7,7 @@ use seqgate_decide::rules::Dependency;
 use seqgate_decide::verdict::DeferReason;
 use seqgate_decide::world::Waiting;
 
-use super::story::{Commands, arguments, counts_versions, named, sentence};
+use super::story::{Commands, arguments, counts_versions, named, opening};
 use super::{Facts, Line, declared};
 use crate::cli::show;
 use crate::config::units::span;
@@ -80,13 +80,18 @@ fn missing(facts: &Facts, gap: &Gap<'_>, now: i64, command: Commands<'_>) -> Lin
     };
     let (behind, waited) = (named(&gap.behind.event, Some(&gap.behind.position)), span(now - gap.behind.since));
     let text = format!("{versions} never came; {behind} has waited {waited}{more}.");
-    Line { text, commands: vec![command(&format!("gap repair {} --from FILE", arguments(facts)))] }
+    let mut commands = vec![command(&format!("gap repair {} --from FILE", arguments(facts)))];
+    if facts.entity.revision == 0 {
+        // Perhaps nobody ever created it.
+        commands.push(command(&format!("deferred dismiss {}", gap.behind.id())));
+    }
+    Line { text, commands }
 }
 
 fn depends(facts: &Facts, row: &Waiting, now: i64, command: Commands<'_>) -> Line {
     let (entity, waited) = (&facts.entity, span(now - row.since));
     let key = show::key(&entity.id.key);
-    let what = sentence(&named(&row.event, Some(&row.position)));
+    let what = opening(&row.event, Some(&row.position));
     let mut unmet = Vec::new();
     let mut commands = Vec::new();
     for kind in row.event.depends_on.iter().filter_map(declared).filter(|kind| !entity.seen.contains(*kind)) {
@@ -122,7 +127,7 @@ fn depends(facts: &Facts, row: &Waiting, now: i64, command: Commands<'_>) -> Lin
 }
 
 fn early(facts: &Facts, row: &Waiting, now: i64) -> Line {
-    let what = sentence(&named(&row.event, Some(&row.position)));
+    let what = opening(&row.event, Some(&row.position));
     let state = facts.entity.state.as_deref().unwrap_or("where there is no state yet");
     let deadline = match row.deadline {
         Some(deadline) if deadline > now => format!("; it is refused in {}", span(deadline - now)),
@@ -134,7 +139,7 @@ fn early(facts: &Facts, row: &Waiting, now: i64) -> Line {
 }
 
 fn schema(facts: &Facts, row: &Waiting, now: i64, command: Commands<'_>) -> Line {
-    let what = sentence(&named(&row.event, Some(&row.position)));
+    let what = opening(&row.event, Some(&row.position));
     let (schema, waited) = (facts.entity.schema, span(now - row.since));
     let text =
         format!("{what} has waited {waited} for rules that read data of schema {schema}; those in force do not.");

@@ -94,7 +94,7 @@ impl Jsonl {
     }
 
     fn io(&self, source: std::io::Error) -> SourceError {
-        let what = self.path.as_ref().map_or_else(|| "standard input".into(), |path| shown(path));
+        let what = self.path.as_deref().map_or_else(|| "standard input".into(), shown);
         SourceError::Io { name: self.name.clone(), what, source }
     }
 }

@@ -27,9 +27,13 @@ const HELD: &str = "SELECT machine, key FROM dead_letters INDEXED BY dead_letter
 
 const COLUMNS: &str = "e.machine, e.key, e.version, e.revision, e.state, e.entered, e.rules";
 
-/// A row that only guards is no entity (R7).
-const SHOWN: &str =
-    "(e.revision > 0 OR EXISTS (SELECT 1 FROM deferred AS d WHERE d.machine = e.machine AND d.key = e.key))";
+/// A row that only guards is no entity (R7). One whose first events wait, were refused or contradict others is.
+const SHOWN: &str = "(e.revision > 0 \
+     OR EXISTS (SELECT 1 FROM deferred AS d WHERE d.machine = e.machine AND d.key = e.key) \
+     OR EXISTS (SELECT 1 FROM dead_letters AS l INDEXED BY dead_letters_open \
+     WHERE l.machine = e.machine AND l.key = e.key AND l.status = 'open') \
+     OR EXISTS (SELECT 1 FROM conflicts AS q INDEXED BY conflicts_open \
+     WHERE q.machine = e.machine AND q.key = e.key AND q.actor IS NULL))";
 
 /// How many wait, and the first that waits for other rules: SQLite takes bare columns from the row of the minimum.
 static WAITING: Template = Template::new(

@@ -32,7 +32,7 @@ pub(crate) fn database_file(url: &str) -> Result<PathBuf> {
     parse(url).map(|options| options.get_filename().to_owned())
 }
 
-fn parse(url: &str) -> Result<SqliteConnectOptions> {
+pub(super) fn parse(url: &str) -> Result<SqliteConnectOptions> {
     let refused = || StoreError::Url { url: url.to_owned() };
     let options = SqliteConnectOptions::from_str(url).map_err(|_| refused())?;
     // What lives in memory is another database for each connection.

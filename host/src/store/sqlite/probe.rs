@@ -1,17 +1,14 @@
 //! Looking at a file without touching it.
 
-use std::str::FromStr as _;
-
-use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::failures::failed;
-use super::open::{APPLICATION_ID, newest};
+use super::open::{APPLICATION_ID, newest, parse};
 use crate::store::{Probe, Result, StoreError};
 
 /// What is there. Read-only: no migration, no journal mode, no file that stays.
 pub(crate) async fn probe(url: &str) -> Result<Probe> {
-    let options = SqliteConnectOptions::from_str(url).map_err(|_| StoreError::Url { url: url.to_owned() })?;
+    let options = parse(url)?;
     match std::fs::metadata(options.get_filename()) {
         Ok(file) if file.len() > 0 => {}
         Ok(_) => return Ok(Probe::Missing),

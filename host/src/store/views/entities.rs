@@ -16,7 +16,8 @@ pub struct EntityFilter {
     pub blocked: bool,
 }
 
-/// An entity in a list. Those that have only waiting events are listed too, with revision 0.
+/// An entity in a list. Those that have only waiting events, open dead letters or open conflicts are listed too, with
+/// revision 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntitySummary {
     /// Its address.

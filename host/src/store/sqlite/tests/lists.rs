@@ -86,6 +86,23 @@ fn entity_without_revision(id: &EntityId) -> seqgate_decide::world::Entity {
 
 /// R3.5: neither what waits nor what was refused is missing.
 #[tokio::test]
+async fn an_entity_whose_first_event_was_parked_is_there_and_blocked() {
+    let folder = Folder::new();
+    let store = folder.open().await;
+    let mut writes = Writes::default();
+    let parked = id(b"parked");
+    writes.entities.insert(parked.clone(), entity_without_revision(&parked));
+    put_dead(&mut writes, dead(event_for(&parked, "dead", Some(1), b""), true));
+    commit(&store, &writes).await.unwrap();
+
+    let blocked = filtered(&store, EntityFilter { blocked: true, ..EntityFilter::default() }).await;
+    assert_eq!(keys(&blocked), [b"parked"]);
+    assert_eq!(blocked[0].blocked.as_ref().map(|b| b.by), Some(BlockedBy::DeadLetter));
+    let shown = store.entity(&parked).await.unwrap().unwrap().summary;
+    assert_eq!((shown.revision, shown.state, shown.dead_letters), (0, None, 1));
+}
+
+#[tokio::test]
 async fn gaps_are_what_never_came() {
     let folder = Folder::new();
     let store = folder.open().await;
