@@ -54,7 +54,10 @@ pub struct Shown {
 impl Shown {
     /// Takes an error with its causes.
     pub fn of(error: &anyhow::Error) -> Self {
-        let (exit, code, hint) = error.chain().find_map(classify).unwrap_or((FAILED, "failed".to_owned(), None));
+        // A context that is a failure of its own is no link of the chain, and says more than what it wraps.
+        let context = error.downcast_ref::<anyhow::Error>().and_then(|context| context.chain().find_map(classify));
+        let class = context.or_else(|| error.chain().find_map(classify));
+        let (exit, code, hint) = class.unwrap_or((FAILED, "failed".to_owned(), None));
         let mut message = with_causes(error);
         if let Some(hint) = hint {
             message = format!("{message}; {hint}");
@@ -175,6 +178,8 @@ mod tests {
         let inner = std::io::Error::other("disk full");
         let error = anyhow::Error::new(inner).context("cannot write x: disk full").context("rules build");
         assert_eq!(with_causes(&error), "rules build: cannot write x: disk full");
+        let error = anyhow::Error::new(std::io::Error::other("why")).context(failed("a", "b"));
+        assert_eq!(Shown::of(&error).json().to_string(), r#"{"error":{"code":"a","message":"b: why"}}"#);
         let error = failed("a", "b").context("c");
         assert_eq!(Shown::of(&error).json().to_string(), r#"{"error":{"code":"a","message":"c: b"}}"#);
     }

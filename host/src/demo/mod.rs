@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::config::{self, Config, ConfigError};
 use crate::rules::{self, EngineOptions, HostError};
 use crate::runner::rules::Components;
-use crate::runner::{Act, Engine, Observer, Mode, Report, RunError, run};
+use crate::runner::{Act, Engine, Mode, Observer, Report, RunError, run};
 use crate::store::lock::{Holder, LockError, RunLock};
 use crate::store::{self, Settings, Store, StoreError};
 

@@ -64,29 +64,31 @@ impl Jsonl {
     ) -> Result<Started, SourceError> {
         let furthest = starts.iter().copied().max().unwrap_or(0);
         let first = starts.iter().copied().min().unwrap_or(0);
-        let (input, base, identity) = match &self.path {
-            None => (Input::Stdin, furthest, None),
+        let (input, base, identity, within) = match &self.path {
+            None => (Input::Stdin, furthest, None, false),
             Some(path) => {
                 let mut file = File::open(path).map_err(|e| self.io(e))?;
                 let identity = Identity::of(&mut file).map_err(|e| self.io(e))?;
                 let length = file.metadata().map_err(|e| self.io(e))?.len();
+                let same = stored.is_none_or(|s| (s.device, s.inode) == (identity.device, identity.inode));
+                if same && length < furthest {
+                    let what = shown(path);
+                    return Err(SourceError::Truncated { name: self.name, what, length, stored: furthest });
+                }
                 if let Some(stored) = stored
                     && !identity::continues(stored, &identity, &mut file).map_err(|e| self.io(e))?
                 {
                     return Err(SourceError::Replaced { name: self.name, what: shown(path), stored: furthest });
                 }
-                if length < furthest {
-                    let what = shown(path);
-                    return Err(SourceError::Truncated { name: self.name, what, length, stored: furthest });
-                }
+                let within = within_a_line(&mut file, first).map_err(|e| self.io(e))?;
                 file.seek(SeekFrom::Start(first)).map_err(|e| self.io(e))?;
-                (Input::File(file), first, Some(identity))
+                (Input::File(file), first, Some(identity), within)
             }
         };
         let (senders, queues) = (0..self.partitions).map(|_| mpsc::channel(self.queue.max(1))).unzip();
         let opened = identity.as_ref().map(|i| (i.device, i.inode));
         let reader =
-            Reader { senders, starts: starts.to_vec(), opened, at: base, directory, clock, stop, source: self };
+            Reader { senders, starts: starts.to_vec(), opened, at: base, within, directory, clock, stop, source: self };
         let task = tokio::task::spawn_blocking(move || reader.run(input));
         Ok(Started { queues, identity, task })
     }
@@ -119,6 +121,8 @@ struct Reader {
     /// Device and inode of the file that was opened.
     opened: Option<(u64, u64)>,
     at: u64,
+    /// `at` is no beginning of a line: an earlier run took a last line that had no newline yet.
+    within: bool,
     directory: Arc<dyn Directory + Send + Sync>,
     clock: Clock,
     stop: watch::Receiver<bool>,
@@ -145,7 +149,9 @@ impl Reader {
             let room = (MAX_LINE - line.len()) as u64;
             let n = (&mut *input).take(room).read_until(b'\n', &mut line).map_err(|e| self.source.io(e))?;
             if line.ends_with(b"\n") {
-                if !self.deliver(&line) {
+                if std::mem::take(&mut self.within) && line.trim_ascii().is_empty() {
+                    self.at += line.len() as u64;
+                } else if !self.deliver(&line) {
                     return Ok(());
                 }
                 line.clear();
@@ -216,6 +222,15 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// Whether the byte before a position belongs to the same line.
+fn within_a_line(file: &mut File, at: u64) -> std::io::Result<bool> {
+    let Some(before) = at.checked_sub(1) else { return Ok(false) };
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(before))?;
+    file.read_exact(&mut byte)?;
+    Ok(byte != *b"\n")
 }
 
 fn shown(path: &Path) -> String {
