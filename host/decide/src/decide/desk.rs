@@ -127,20 +127,13 @@ impl<'a> Desk<'a> {
     }
 
     pub fn inbox_verdict(&mut self, key: &EventKey, outcome: &Outcome) {
-        let change =
-            InboxWrite::Update { deliveries: 0, last: None, verdict: Some((outcome.verdict, outcome.reason())) };
-        self.amend_inbox(key, change);
+        let verdict = Some((outcome.verdict, outcome.reason()));
+        self.writes.amend_inbox(key.clone(), InboxWrite::Update { deliveries: 0, last: None, verdict });
     }
 
     pub fn inbox_seen(&mut self, key: &EventKey, position: &Position) {
-        let change = InboxWrite::Update { deliveries: 1, last: Some(position.clone()), verdict: None };
-        self.amend_inbox(key, change);
-    }
-
-    fn amend_inbox(&mut self, key: &EventKey, change: InboxWrite) {
-        let mut rows = Writes::default();
-        rows.inbox.insert(key.clone(), change);
-        self.writes.merge(rows);
+        let seen = InboxWrite::Update { deliveries: 1, last: Some(position.clone()), verdict: None };
+        self.writes.amend_inbox(key.clone(), seen);
     }
 
     // ---- the entity and its history
@@ -201,7 +194,7 @@ impl<'a> Desk<'a> {
         }
         for target in &waits_for {
             self.writes.touched.insert(target.entity.clone());
-            self.waits.push((target.entity.clone(), Writes::waiter(&row, target.version), true));
+            self.waits.push((target.entity.clone(), row.waiter(target.version), true));
         }
         let key = (self.entity.id.clone(), row.id());
         self.entity.waiting.retain(|w| w.event.key != row.event.key);
@@ -214,7 +207,7 @@ impl<'a> Desk<'a> {
 
     pub fn remove_waiting(&mut self, row: &Waiting) {
         for target in other_entities(row, &self.entity.id) {
-            self.waits.push((target.entity.clone(), Writes::waiter(row, target.version), false));
+            self.waits.push((target.entity.clone(), row.waiter(target.version), false));
         }
         self.entity.waiting.retain(|w| w.event.key != row.event.key);
         self.writes.waiting.insert((self.entity.id.clone(), row.id()), WaitingWrite::Delete);
@@ -268,9 +261,7 @@ impl<'a> Desk<'a> {
     }
 
     pub fn amend_dead(&mut self, id: Ref, change: DeadUpdate) {
-        let mut rows = Writes::default();
-        rows.dead.insert(id, DeadWrite::Update(change));
-        self.writes.merge(rows);
+        self.writes.amend_dead(id, DeadWrite::Update(change));
     }
 
     pub fn open_dead(&mut self, entry: DeadEntry, row: crate::writes::DeadRow) {
