@@ -8,6 +8,21 @@ use crate::rules::Rules;
 use crate::setup::{Ordering, Setup};
 use crate::writes::RulesRef;
 
+/// How much one decision may release (R3). What is left is marked ready, and goes on in the next transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseLimits {
+    /// The most events.
+    pub events: usize,
+    /// The most payload bytes together; the event that passes this is the last.
+    pub bytes: usize,
+}
+
+impl Default for ReleaseLimits {
+    fn default() -> Self {
+        Self { events: 5_000, bytes: 32 * 1024 * 1024 }
+    }
+}
+
 /// A configured machine with its rules in force.
 pub struct Machine {
     /// The configuration.
@@ -18,13 +33,15 @@ pub struct Machine {
     pub rules: Box<dyn Rules + Send>,
     /// Their activation and digest, recorded with every transition (R8).
     pub in_force: RulesRef,
+    /// How much one decision may release.
+    pub release: ReleaseLimits,
 }
 
 impl Machine {
     /// Puts a machine together; the graph is that of the rules' own description.
     pub fn new(setup: Arc<Setup>, rules: Box<dyn Rules + Send>, in_force: RulesRef) -> Self {
         let graph = Arc::new(Graph::new(rules.description().clone()));
-        Self { setup, graph, rules, in_force }
+        Self { setup, graph, rules, in_force, release: ReleaseLimits::default() }
     }
 }
 

@@ -225,6 +225,8 @@ pub struct ConflictEntry {
     pub digest: Digest,
     /// Its content, by value.
     pub value_digest: Digest,
+    /// No person has dismissed it.
+    pub open: bool,
 }
 
 /// Something that the core has to know and the runner has not loaded.

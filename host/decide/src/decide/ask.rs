@@ -30,7 +30,7 @@ pub(super) enum Asked {
 
 impl From<Fault> for Asked {
     fn from(fault: Fault) -> Self {
-        Self::Refused(Verdict::Fault, Reason::new(check::bounded(fault.code), check::bounded(fault.message)))
+        Self::Refused(Verdict::Fault, check::fault(fault).into())
     }
 }
 
@@ -101,12 +101,20 @@ fn more(met: &[Dependency], names: Vec<Dependency>) -> Result<Vec<Dependency>, F
 }
 
 /// Asks `compensate` what a refused event leaves behind. A fault, and anything but a transition, is a refusal.
+///
+/// An event may have been refused under older rules, so here too the data is first brought to the layout of those that
+/// are asked now.
 pub(super) fn compensate(desk: &mut Desk<'_>, event: &Arc<Event>, failure: &Failure) -> Result<Transition, Reason> {
+    match timer::bring_up_to_date(desk) {
+        timer::Layout::Current => {}
+        timer::Layout::Unreadable => return Err(Reason::new("schema", "they cannot read the entity's data")),
+        timer::Layout::Failed => return Err(Reason::new("migration", "they could not migrate the entity's data")),
+    }
     let trigger = TriggerView::Compensation(&event.kind);
     let view = event_view(event, trigger, &[]);
     let timers = timers(&desk.entity);
     let answer = desk.machine.rules.compensate(entity_view(&desk.entity, &timers).as_ref(), &view, failure);
-    let faulty = |fault: Fault| Reason::new(check::bounded(fault.code), check::bounded(fault.message));
+    let faulty = |fault: Fault| Reason::from(check::fault(fault));
     match answer {
         Err(fault) => Err(faulty(fault)),
         Ok(Ok(transition)) => check::transition(&desk.machine.graph, &desk.entity, trigger, transition).map_err(faulty),

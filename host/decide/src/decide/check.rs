@@ -132,6 +132,11 @@ pub(super) fn reason(reason: Reason) -> Reason {
     Reason { code: bounded(reason.code), message: bounded(reason.message) }
 }
 
+/// A fault with its texts bounded.
+pub(super) fn fault(fault: Fault) -> Fault {
+    Fault { code: bounded(fault.code), message: bounded(fault.message) }
+}
+
 /// A guest's text: at most 4 KiB, NUL replaced (R5).
 pub(super) fn bounded(mut text: String) -> String {
     if text.len() > MOST_TEXT {

@@ -4,6 +4,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::digest;
+use crate::effects;
 use crate::event::Event;
 use crate::ids::{EntityId, EventKey, Position, Ref};
 use crate::machine::{Machine, Machines};
@@ -58,7 +59,7 @@ impl<'e> Step<'e> {
             time: event.time,
             consumed: None,
             previous_state: state,
-            effects_digest: digest::of_bytes(&[]),
+            effects_digest: effects::digest(&[]),
             code: None,
             notes: Vec::new(),
         }
@@ -173,7 +174,7 @@ impl<'a> Desk<'a> {
 
     /// The version that an event consumes or is given, by its cause (R4's row "versions").
     pub fn numbers(&self, cause: Cause, event: &Event) -> Option<u64> {
-        let next = self.entity.version.checked_add(1);
+        let next = self.next_number();
         match (self.ordering(), cause) {
             (_, Cause::Timer | Cause::Migration) => None,
             (Ordering::Versioned | Ordering::Snapshot, _) => event.version,
@@ -183,7 +184,18 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// The number that a host which numbers events gives to the next one.
+    pub fn next_number(&self) -> Option<u64> {
+        self.entity.version.checked_add(1)
+    }
+
     // ---- waiting events
+
+    /// A waiting event, by its place in the order of deferral, which is the order in which they are kept.
+    pub fn waiting(&self, arrival: u64) -> Option<&Waiting> {
+        let at = self.entity.waiting.binary_search_by_key(&arrival, |w| w.arrival).ok()?;
+        Some(&self.entity.waiting[at])
+    }
 
     pub fn put_waiting(&mut self, row: Waiting) -> Result<(), Need> {
         let mut waits_for = Vec::new();
@@ -197,9 +209,10 @@ impl<'a> Desk<'a> {
             self.waits.push((target.entity.clone(), row.waiter(target.version), true));
         }
         let key = (self.entity.id.clone(), row.id());
-        self.entity.waiting.retain(|w| w.event.key != row.event.key);
-        let at = self.entity.waiting.partition_point(|w| w.arrival < row.arrival);
-        self.entity.waiting.insert(at, row.clone());
+        match self.entity.waiting.binary_search_by_key(&row.arrival, |w| w.arrival) {
+            Ok(at) => self.entity.waiting[at] = row.clone(),
+            Err(at) => self.entity.waiting.insert(at, row.clone()),
+        }
         self.writes.waiting.insert(key, WaitingWrite::Put { row, waits_for });
         self.dirty = true;
         Ok(())
@@ -209,7 +222,9 @@ impl<'a> Desk<'a> {
         for target in other_entities(row, &self.entity.id) {
             self.waits.push((target.entity.clone(), row.waiter(target.version), false));
         }
-        self.entity.waiting.retain(|w| w.event.key != row.event.key);
+        if let Ok(at) = self.entity.waiting.binary_search_by_key(&row.arrival, |w| w.arrival) {
+            self.entity.waiting.remove(at);
+        }
         self.writes.waiting.insert((self.entity.id.clone(), row.id()), WaitingWrite::Delete);
         self.dirty = true;
     }
@@ -237,6 +252,9 @@ impl<'a> Desk<'a> {
     /// Marks other entities' events that waited for the version this entity has come to (R3).
     fn wake_waiters(&mut self) {
         let version = self.entity.version;
+        if self.entity.waiters.iter().all(|w| w.version > version) {
+            return;
+        }
         let (met, rest): (Vec<_>, Vec<_>) = self.entity.waiters.drain(..).partition(|w| w.version <= version);
         self.entity.waiters = rest;
         for waiter in met {
@@ -337,16 +355,26 @@ pub(super) fn absorb_rows(world: &mut World, writes: &Writes) {
         world.intents.insert(key.clone(), Some(intent.clone()));
     }
     for (id, write) in &writes.conflicts {
-        if let ConflictWrite::Put(row) = write {
-            let entry = ConflictEntry { id: *id, digest: row.event.digest, value_digest: row.event.value_digest };
-            world.conflicts.entry(row.event.key.clone()).or_default().push(entry);
+        match write {
+            ConflictWrite::Put(row) => {
+                let (digest, value_digest) = (row.event.digest, row.event.value_digest);
+                let entry = ConflictEntry { id: *id, digest, value_digest, open: row.dismissed.is_none() };
+                world.conflicts.entry(row.event.key.clone()).or_default().push(entry);
+            }
+            ConflictWrite::Update { dismissed: Some(_), .. } => {
+                let known = world.conflicts.values_mut().flatten();
+                known.filter(|c| c.id == *id).for_each(|c| c.open = false);
+            }
+            ConflictWrite::Update { .. } => {}
         }
     }
-    for ((entity, id), write) in &writes.waiting {
-        if let (WaitingWrite::Ready, Some(entity)) = (write, world.entities.get_mut(entity))
-            && let Some(row) = entity.waiting.iter_mut().find(|w| w.id() == *id)
-        {
-            row.ready = true;
+    let marked = writes.waiting.iter().filter(|(_, write)| matches!(write, WaitingWrite::Ready));
+    let mut entities: Vec<&EntityId> = marked.map(|((entity, _), _)| entity).collect();
+    entities.dedup();
+    for id in entities {
+        // An event's name is a digest: each is taken once, however many events are marked.
+        for row in world.entities.get_mut(id).into_iter().flat_map(|entity| &mut entity.waiting) {
+            row.ready |= matches!(writes.waiting.get(&(id.clone(), row.id())), Some(WaitingWrite::Ready));
         }
     }
 }

@@ -27,11 +27,6 @@ use crate::writes::{Actor, Writes};
 
 use desk::Desk;
 
-/// The most events that one decision releases; what is left is marked ready and goes on in the next transaction (R3).
-pub const RELEASE_EVENTS: usize = 5_000;
-/// The most payload bytes that one decision releases.
-pub const RELEASE_BYTES: usize = 32 * 1024 * 1024;
-
 /// What is to be decided.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -207,8 +202,8 @@ fn refused<T>(code: &str, message: impl Into<String>) -> Result<T, Undecided> {
 /// for events of machines that are not configured (decoding lets none through).
 pub fn decide(world: &World, machines: &mut Machines, input: &Input, now: i64) -> Result<Decision, Undecided> {
     match input {
-        Input::Event { event, position, redelivered: true } => arrive::again(world, Some(&event.key), position, now),
-        Input::Malformed { position, redelivered: true, .. } => arrive::again(world, None, position, now),
+        Input::Event { event, position, redelivered: true } => arrive::again(world, Some(&event.key), position),
+        Input::Malformed { position, redelivered: true, .. } => arrive::again(world, None, position),
         Input::Event { event, position, redelivered: false } => {
             let mut desk = Desk::open(world, machines, &event.entity, now)?;
             let outcome = arrive::event(&mut desk, event, position)?;

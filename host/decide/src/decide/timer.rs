@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::digest;
+use crate::effects;
+use crate::envelope::shown;
 use crate::ids::{Position, Ref};
 use crate::rules::{EventView, Fault, Reason, Rejection, Transition, TriggerView};
 use crate::verdict::{DeferReason, Verdict};
@@ -39,6 +40,9 @@ pub(super) fn fire(desk: &mut Desk<'_>, name: &Arc<str>) -> Result<Outcome, Unde
         Layout::Unreadable => return Ok(Outcome::deferred(DeferReason::Schema)),
         Layout::Failed => return Ok(Outcome::deferred(DeferReason::Blocked)),
     }
+    if !desk.entity.timers.contains_key(name) {
+        return Ok(Outcome::coded(Verdict::Skipped, "dropped", "its entity was migrated to a terminal state"));
+    }
     let answer = ask(desk, name, due);
     desk.entity.timers.remove(name);
     let outcome = match answer {
@@ -71,7 +75,7 @@ pub(super) fn refire(desk: &mut Desk<'_>, name: &Arc<str>, due: i64) -> Result<O
             Ok(Outcome::plain(Verdict::Applied))
         }
         Ok(Err(refusal)) => Ok(Outcome::coded(Verdict::Skipped, refusal.code, refusal.message)),
-        Err(fault) => Err(Reason { code: fault.code, message: fault.message }),
+        Err(fault) => Err(fault.into()),
     }
 }
 
@@ -94,9 +98,8 @@ fn ask(desk: &mut Desk<'_>, name: &str, due: i64) -> Result<Result<Transition, R
         met: &[],
         data: &[],
     };
-    let bounded = |fault: Fault| Fault { code: check::bounded(fault.code), message: check::bounded(fault.message) };
-    let answer = desk.machine.rules.apply(ask::entity_view(&desk.entity, &timers).as_ref(), &view).map_err(bounded)?;
-    match answer {
+    let answer = desk.machine.rules.apply(ask::entity_view(&desk.entity, &timers).as_ref(), &view);
+    match answer.map_err(check::fault)? {
         Ok(transition) => check::transition(&desk.machine.graph, &desk.entity, trigger, transition).map(Ok),
         Err(Rejection::Illegal(reason) | Rejection::Malformed(reason)) => Ok(Err(check::reason(reason))),
         Err(Rejection::Waiting(_)) => Ok(Err(Reason::new("waiting", "a timer cannot wait for other entities"))),
@@ -111,7 +114,7 @@ fn accept(desk: &mut Desk<'_>, name: &Arc<str>, due: i64, transition: Transition
         time: due,
         consumed: None,
         previous_state: desk.entity.state.clone(),
-        effects_digest: settle::effects_digest(&transition.effects),
+        effects_digest: effects::digest(&transition.effects),
         code: None,
         notes: Vec::new(),
     };
@@ -159,9 +162,11 @@ pub(super) fn bring_up_to_date(desk: &mut Desk<'_>) -> Layout {
 pub(super) fn rewrite(desk: &mut Desk<'_>) -> Result<(), Fault> {
     let timers = ask::timers(&desk.entity);
     let Some(view) = ask::entity_view(&desk.entity, &timers) else { return Ok(()) };
-    let migrated = desk.machine.rules.migrate(&view)?.map_err(|r| Fault::new(r.code, r.message))?;
+    let refused = |r: Reason| Fault::new(r.code, r.message);
+    let answer = desk.machine.rules.migrate(&view);
+    let migrated = answer.and_then(|answer| answer.map_err(refused)).map_err(check::fault)?;
     let Some(state) = desk.machine.graph.state(&migrated.state).cloned() else {
-        let message = format!("`migrate` went to `{}`, which the rules do not declare", migrated.state);
+        let message = format!("`migrate` went to `{}`, which the rules do not declare", shown(&migrated.state));
         return Err(Fault::new("undeclared-state", message));
     };
     check::data(migrated.data.len())?;
@@ -175,17 +180,20 @@ pub(super) fn rewrite(desk: &mut Desk<'_>) -> Result<(), Fault> {
         time: desk.now,
         consumed: None,
         previous_state,
-        effects_digest: digest::of_bytes(&[]),
+        effects_digest: effects::digest(&[]),
         code: None,
         notes: Vec::new(),
     });
+    if desk.machine.graph.is_terminal(desk.entity.state.as_deref().unwrap_or_default()) {
+        desk.drop_timers();
+    }
     Ok(())
 }
 
 /// A dead letter that no event stands for. A migration's blocks its entity; a timer's never does (R6).
 fn bury(desk: &mut Desk<'_>, kind: DeadKind, id: Ref, fault: Fault, timer: Option<(Arc<str>, i64)>) {
     let blocks = kind == DeadKind::Migration;
-    let reason = Reason { code: check::bounded(fault.code), message: check::bounded(fault.message) };
+    let reason = Reason::from(check::fault(fault));
     let row = DeadRow {
         kind,
         class: Verdict::Fault,
