@@ -12,6 +12,8 @@ mod person;
 mod refuse;
 mod release;
 mod settle;
+#[cfg(test)]
+mod tests;
 mod timer;
 
 use std::sync::Arc;

@@ -379,7 +379,8 @@ fn dismiss_conflict(
     finish(desk, outcome)
 }
 
-/// Whether a quarantined event's version is the one that its entity waits for, and nothing else stands there.
+/// Whether a quarantined event's version is the one that its entity waits for, and nothing else stands there. Of two that
+/// follow the same version, one waits and the other is quarantined: dismissing this one is no reason to pass that one over.
 fn is_next(desk: &Desk<'_>, event: &Event) -> bool {
     let Some(version) = event.version else { return false };
     let follows = match desk.ordering() {
@@ -389,5 +390,7 @@ fn is_next(desk: &Desk<'_>, event: &Event) -> bool {
     };
     let waiting = desk.entity.waiting.iter().map(|w| &w.event);
     let dead = desk.entity.dead.iter().filter_map(|d| d.event.as_ref());
-    follows && !waiting.chain(dead).any(|e| e.version == Some(version))
+    let versioned = desk.ordering() == Ordering::Versioned;
+    let rivals = |e: &Arc<Event>| e.version == Some(version) || versioned && e.predecessor() == event.predecessor();
+    follows && !waiting.chain(dead).any(rivals)
 }

@@ -157,7 +157,12 @@ impl Oracle {
         let entity = event.entity();
         let now = self.view(&entity).version;
         let next = match self.ordering(&entity.machine) {
-            Ordering::Versioned => predecessor(&event) == now && version(&event) > now && !self.blocked(&entity),
+            // One that waits and follows the same version is the one that comes next.
+            Ordering::Versioned => {
+                let rival = |w: &super::Waiter| predecessor(&w.item.event) == now;
+                let follows = predecessor(&event) == now && version(&event) > now;
+                follows && !self.blocked(&entity) && !self.waiters(&entity).any(rival)
+            }
             Ordering::Snapshot => version(&event) > now,
             Ordering::Causal | Ordering::Arrival => false,
         };
