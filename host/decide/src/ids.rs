@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::envelope::is_control;
+
 /// The largest key of an entity, in bytes (R1).
 pub const MAX_KEY: usize = 512;
 /// The largest id, type or idempotency key, in bytes (R1).
@@ -30,8 +32,26 @@ impl EntityId {
 
 impl fmt::Display for EntityId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.machine, String::from_utf8_lossy(&self.key))
+        write!(f, "{}/", self.machine)?;
+        // As text where it is text. What is not, or would not be seen, is percent-encoded, and so is `%`: alarms are kept
+        // by this form, and two keys never share one.
+        for chunk in self.key.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                if c == '%' || is_control(c) {
+                    let mut bytes = [0; 4];
+                    percent(f, c.encode_utf8(&mut bytes).as_bytes())?;
+                } else {
+                    fmt::Write::write_char(f, c)?;
+                }
+            }
+            percent(f, chunk.invalid())?;
+        }
+        Ok(())
     }
+}
+
+fn percent(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    bytes.iter().try_for_each(|b| write!(f, "%{b:02X}"))
 }
 
 impl fmt::Debug for EntityId {

@@ -113,6 +113,7 @@
 pub mod canonical;
 pub mod decide;
 pub mod digest;
+pub mod effects;
 pub mod envelope;
 pub mod event;
 pub mod graph;

@@ -262,6 +262,12 @@ impl Fault {
     }
 }
 
+impl From<Fault> for Reason {
+    fn from(Fault { code, message }: Fault) -> Self {
+        Self { code, message }
+    }
+}
+
 /// One machine's rules in force. Pure: the same question gives the same answer.
 ///
 /// The outer error is a [`Fault`]; what the rules refuse is an answer.

@@ -111,6 +111,11 @@ impl Waiting {
     pub fn id(&self) -> Ref {
         Ref::of_event(&self.event.key)
     }
+
+    /// What it is to an entity that it waits for.
+    pub fn waiter(&self, version: u64) -> Waiter {
+        Waiter { entity: self.event.entity.clone(), event: self.id(), version }
+    }
 }
 
 /// What a dead letter is about.
@@ -220,6 +225,8 @@ pub struct ConflictEntry {
     pub digest: Digest,
     /// Its content, by value.
     pub value_digest: Digest,
+    /// No person has dismissed it.
+    pub open: bool,
 }
 
 /// Something that the core has to know and the runner has not loaded.

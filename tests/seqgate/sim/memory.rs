@@ -49,7 +49,8 @@ impl Memory {
                 world.put_inbox(key.clone(), entry);
                 for (id, row) in self.conflicts.iter().filter(|(_, row)| row.event.key == *key) {
                     let (digest, value_digest) = (row.event.digest, row.event.value_digest);
-                    world.put_conflict(key.clone(), ConflictEntry { id: *id, digest, value_digest });
+                    let open = row.dismissed.is_none();
+                    world.put_conflict(key.clone(), ConflictEntry { id: *id, digest, value_digest, open });
                 }
             }
             Need::History(id, version) => {

@@ -13,16 +13,12 @@ use crate::world::{DeadEntry, DeadKind, InboxEntry, Need, World};
 use crate::writes::{Cause, ConflictWrite, DeadRow, DeadStatus, DeadWrite, InboxWrite, Writes};
 
 use super::desk::{Desk, Step};
+use super::judge::Judgement;
 use super::settle::{self, Stand};
 use super::{Decision, Outcome, Undecided, judge, release};
 
 /// A position that was decided before (R2): counted as a duplicate, and nothing else.
-pub(super) fn again(
-    world: &World,
-    key: Option<&EventKey>,
-    position: &Position,
-    _now: i64,
-) -> Result<Decision, Undecided> {
+pub(super) fn again(world: &World, key: Option<&EventKey>, position: &Position) -> Result<Decision, Undecided> {
     let mut writes = Writes::default();
     writes.counts.insert((position.source.clone(), position.partition, Verdict::Duplicate), 1);
     if let Some(key) = key
@@ -54,7 +50,14 @@ pub(super) fn deliver(
     if let Some(row) = desk.world.inbox(&event.key)? {
         return Ok(known(desk, event, position, was, row));
     }
-    let judgement = judge::newcomer(desk, event)?;
+    let judgement = match quarantined(desk, event) {
+        // It outlived its inbox row.
+        Some(id) => {
+            count_copy(desk, id);
+            Judgement::Duplicate { note: Some("quarantined") }
+        }
+        None => judge::newcomer(desk, event)?,
+    };
     let stand = Stand::New { position: position.clone(), was };
     let outcome = settle::settle(desk, event, stand, judgement)?;
     release::after(desk)?;
@@ -70,15 +73,15 @@ fn known(
     row: &InboxEntry,
 ) -> Outcome {
     let same = row.entity == event.entity && event.same_content(&row.digest, &row.value_digest);
-    let quarantined = desk.world.conflicts(&event.key).iter().find(|c| event.same_content(&c.digest, &c.value_digest));
-    if let Some(copy) = quarantined.filter(|_| !same || row.verdict == Verdict::Conflict) {
-        let more = ConflictWrite::Update { copies: 1, dismissed: None, at: desk.now };
-        desk.writes.conflicts.insert(copy.id, more);
+    let quarantined = quarantined(desk, event);
+    if let Some(id) = quarantined.filter(|_| !same || row.verdict == Verdict::Conflict) {
+        count_copy(desk, id);
     }
     let outcome = if same || quarantined.is_some() {
         Outcome::plain(Verdict::Duplicate)
     } else {
-        let message = format!("the id `{}` was decided with other content", event.key.id);
+        let what = if row.entity == event.entity { "with other content".into() } else { format!("for {}", row.entity) };
+        let message = format!("the id `{}` was decided {what}", event.key.id);
         settle::quarantine(desk, event, Some(position), "id", &message);
         Outcome::coded(Verdict::Conflict, "id", message)
     };
@@ -89,6 +92,17 @@ fn known(
     desk.inbox_seen(&event.key, position);
     desk.decided.push((event.key.clone(), outcome.clone()));
     outcome
+}
+
+/// The quarantined event of this key and content.
+fn quarantined(desk: &Desk<'_>, event: &Event) -> Option<Ref> {
+    let known = desk.world.conflicts(&event.key);
+    known.iter().find(|c| event.same_content(&c.digest, &c.value_digest)).map(|c| c.id)
+}
+
+fn count_copy(desk: &mut Desk<'_>, id: Ref) {
+    let more = ConflictWrite::Update { copies: 1, dismissed: None, at: desk.now };
+    desk.writes.conflicts.insert(id, more);
 }
 
 /// Step 1: an envelope that cannot be read. It blocks nobody, except the entity that it names in machines whose events
@@ -135,7 +149,7 @@ pub(super) fn malformed(
 /// An envelope without an event leaves a revision, and in arrival machines a number.
 pub(super) fn pass_over(desk: &mut Desk<'_>, code: Option<String>) {
     let state = desk.entity.state.clone();
-    let consumed = (desk.ordering() == Ordering::Arrival).then(|| desk.entity.version + 1);
+    let consumed = desk.next_number().filter(|_| desk.ordering() == Ordering::Arrival);
     desk.revise(Step {
         cause: Cause::Skip,
         event: None,
@@ -143,7 +157,7 @@ pub(super) fn pass_over(desk: &mut Desk<'_>, code: Option<String>) {
         time: desk.now,
         consumed,
         previous_state: state,
-        effects_digest: crate::digest::of_bytes(&[]),
+        effects_digest: crate::effects::digest(&[]),
         code,
         notes: Vec::new(),
     });

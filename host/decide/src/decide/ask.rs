@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use crate::event::Event;
-use crate::rules::{
-    Dependency, EntityView, EventView, Failure, Fault, Reason, Rejection, Transition, TriggerView, UNAVAILABLE,
-};
+use crate::rules::{Dependency, EntityView, EventView, Failure, Fault, Reason, Rejection, Transition, TriggerView};
 use crate::verdict::Verdict;
 use crate::world::{Entity, Need};
 
@@ -32,13 +30,13 @@ pub(super) enum Asked {
 
 impl From<Fault> for Asked {
     fn from(fault: Fault) -> Self {
-        Self::Refused(Verdict::Fault, Reason::new(check::bounded(fault.code), check::bounded(fault.message)))
+        Self::Refused(Verdict::Fault, check::fault(fault).into())
     }
 }
 
 /// Asks `apply` about an event, with the dependencies that earlier answers named.
 pub(super) fn apply(desk: &mut Desk<'_>, event: &Arc<Event>, named: &[Dependency]) -> Result<Asked, Need> {
-    match timer::bring_up_to_date(desk)? {
+    match timer::bring_up_to_date(desk) {
         timer::Layout::Current => {}
         timer::Layout::Unreadable => return Ok(Asked::Unreadable),
         timer::Layout::Failed => return Ok(Asked::MigrationFailed),
@@ -52,9 +50,10 @@ pub(super) fn apply(desk: &mut Desk<'_>, event: &Arc<Event>, named: &[Dependency
         let trigger = TriggerView::Event(&event.kind);
         let view = event_view(event, trigger, &met);
         let timers = timers(&desk.entity);
-        let answer = desk.machine.rules.apply(entity_view(&desk.entity, &timers).as_ref(), &view);
+        let current = entity_view(&desk.entity, &timers);
+        let answer = desk.machine.ask(|rules| rules.apply(current.as_ref(), &view));
         match answer {
-            Err(fault) => return answered(fault).map(Into::into),
+            Err(fault) => return Ok(fault.into()),
             Ok(Ok(transition)) => {
                 return Ok(match check::transition(&desk.machine.graph, &desk.entity, trigger, transition) {
                     Ok(transition) => Asked::Accepted(Box::new(transition)),
@@ -103,29 +102,29 @@ fn more(met: &[Dependency], names: Vec<Dependency>) -> Result<Vec<Dependency>, F
 }
 
 /// Asks `compensate` what a refused event leaves behind. A fault, and anything but a transition, is a refusal.
-pub(super) fn compensate(
-    desk: &mut Desk<'_>,
-    event: &Arc<Event>,
-    failure: &Failure,
-) -> Result<Result<Transition, Reason>, Need> {
+///
+/// An event may have been refused under older rules, so here too the data is first brought to the layout of those that
+/// are asked now.
+pub(super) fn compensate(desk: &mut Desk<'_>, event: &Arc<Event>, failure: &Failure) -> Result<Transition, Reason> {
+    match timer::bring_up_to_date(desk) {
+        timer::Layout::Current => {}
+        timer::Layout::Unreadable => return Err(Reason::new("schema", "they cannot read the entity's data")),
+        timer::Layout::Failed => return Err(Reason::new("migration", "they could not migrate the entity's data")),
+    }
     let trigger = TriggerView::Compensation(&event.kind);
     let view = event_view(event, trigger, &[]);
     let timers = timers(&desk.entity);
-    let answer = desk.machine.rules.compensate(entity_view(&desk.entity, &timers).as_ref(), &view, failure);
-    let faulty = |fault: Fault| Reason::new(check::bounded(fault.code), check::bounded(fault.message));
-    Ok(match answer {
-        Err(fault) => Err(faulty(answered(fault)?)),
+    let current = entity_view(&desk.entity, &timers);
+    let answer = desk.machine.ask(|rules| rules.compensate(current.as_ref(), &view, failure));
+    let faulty = |fault: Fault| Reason::from(check::fault(fault));
+    match answer {
+        Err(fault) => Err(faulty(fault)),
         Ok(Ok(transition)) => check::transition(&desk.machine.graph, &desk.entity, trigger, transition).map_err(faulty),
         Ok(Err(Rejection::Illegal(reason) | Rejection::Malformed(reason))) => Err(check::reason(reason)),
         Ok(Err(Rejection::Waiting(_))) => {
             Err(Reason::new("waiting", "`compensate` answered `waiting`, which it cannot"))
         }
-    })
-}
-
-/// A fault that the rules are to blame for; what is the host's own is asked again.
-pub(super) fn answered(fault: Fault) -> Result<Fault, Need> {
-    if fault.code == UNAVAILABLE { Err(Need::Instance(fault.message.into())) } else { Ok(fault) }
+    }
 }
 
 pub(super) fn timers(entity: &Entity) -> Vec<(String, i64)> {

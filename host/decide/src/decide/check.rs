@@ -132,14 +132,28 @@ pub(super) fn reason(reason: Reason) -> Reason {
     Reason { code: bounded(reason.code), message: bounded(reason.message) }
 }
 
+/// A fault with its texts bounded.
+pub(super) fn fault(fault: Fault) -> Fault {
+    Fault { code: bounded(fault.code), message: bounded(fault.message) }
+}
+
 /// A guest's text: at most 4 KiB, NUL replaced (R5).
 pub(super) fn bounded(mut text: String) -> String {
+    cut(&mut text);
+    if text.contains('\0') {
+        // The replacement is longer than what it replaces.
+        text = text.replace('\0', "\u{fffd}");
+        cut(&mut text);
+    }
+    text
+}
+
+fn cut(text: &mut String) {
     if text.len() > MOST_TEXT {
         let end = (0..=MOST_TEXT - '…'.len_utf8()).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
     }
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
 fn text(text: &str) -> String {

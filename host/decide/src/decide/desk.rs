@@ -4,6 +4,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use crate::digest;
+use crate::effects;
 use crate::event::Event;
 use crate::ids::{EntityId, EventKey, Position, Ref};
 use crate::machine::{Machine, Machines};
@@ -58,7 +59,7 @@ impl<'e> Step<'e> {
             time: event.time,
             consumed: None,
             previous_state: state,
-            effects_digest: digest::of_bytes(&[]),
+            effects_digest: effects::digest(&[]),
             code: None,
             notes: Vec::new(),
         }
@@ -127,20 +128,13 @@ impl<'a> Desk<'a> {
     }
 
     pub fn inbox_verdict(&mut self, key: &EventKey, outcome: &Outcome) {
-        let change =
-            InboxWrite::Update { deliveries: 0, last: None, verdict: Some((outcome.verdict, outcome.reason())) };
-        self.amend_inbox(key, change);
+        let verdict = Some((outcome.verdict, outcome.reason()));
+        self.writes.amend_inbox(key.clone(), InboxWrite::Update { deliveries: 0, last: None, verdict });
     }
 
     pub fn inbox_seen(&mut self, key: &EventKey, position: &Position) {
-        let change = InboxWrite::Update { deliveries: 1, last: Some(position.clone()), verdict: None };
-        self.amend_inbox(key, change);
-    }
-
-    fn amend_inbox(&mut self, key: &EventKey, change: InboxWrite) {
-        let mut rows = Writes::default();
-        rows.inbox.insert(key.clone(), change);
-        self.writes.merge(rows);
+        let seen = InboxWrite::Update { deliveries: 1, last: Some(position.clone()), verdict: None };
+        self.writes.amend_inbox(key.clone(), seen);
     }
 
     // ---- the entity and its history
@@ -180,7 +174,7 @@ impl<'a> Desk<'a> {
 
     /// The version that an event consumes or is given, by its cause (R4's row "versions").
     pub fn numbers(&self, cause: Cause, event: &Event) -> Option<u64> {
-        let next = self.entity.version.checked_add(1);
+        let next = self.next_number();
         match (self.ordering(), cause) {
             (_, Cause::Timer | Cause::Migration) => None,
             (Ordering::Versioned | Ordering::Snapshot, _) => event.version,
@@ -190,7 +184,18 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// The number that a host which numbers events gives to the next one.
+    pub fn next_number(&self) -> Option<u64> {
+        self.entity.version.checked_add(1)
+    }
+
     // ---- waiting events
+
+    /// A waiting event, by its place in the order of deferral, which is the order in which they are kept.
+    pub fn waiting(&self, arrival: u64) -> Option<&Waiting> {
+        let at = self.entity.waiting.binary_search_by_key(&arrival, |w| w.arrival).ok()?;
+        Some(&self.entity.waiting[at])
+    }
 
     pub fn put_waiting(&mut self, row: Waiting) -> Result<(), Need> {
         let mut waits_for = Vec::new();
@@ -201,12 +206,13 @@ impl<'a> Desk<'a> {
         }
         for target in &waits_for {
             self.writes.touched.insert(target.entity.clone());
-            self.waits.push((target.entity.clone(), Writes::waiter(&row, target.version), true));
+            self.waits.push((target.entity.clone(), row.waiter(target.version), true));
         }
         let key = (self.entity.id.clone(), row.id());
-        self.entity.waiting.retain(|w| w.event.key != row.event.key);
-        let at = self.entity.waiting.partition_point(|w| w.arrival < row.arrival);
-        self.entity.waiting.insert(at, row.clone());
+        match self.entity.waiting.binary_search_by_key(&row.arrival, |w| w.arrival) {
+            Ok(at) => self.entity.waiting[at] = row.clone(),
+            Err(at) => self.entity.waiting.insert(at, row.clone()),
+        }
         self.writes.waiting.insert(key, WaitingWrite::Put { row, waits_for });
         self.dirty = true;
         Ok(())
@@ -214,9 +220,11 @@ impl<'a> Desk<'a> {
 
     pub fn remove_waiting(&mut self, row: &Waiting) {
         for target in other_entities(row, &self.entity.id) {
-            self.waits.push((target.entity.clone(), Writes::waiter(row, target.version), false));
+            self.waits.push((target.entity.clone(), row.waiter(target.version), false));
         }
-        self.entity.waiting.retain(|w| w.event.key != row.event.key);
+        if let Ok(at) = self.entity.waiting.binary_search_by_key(&row.arrival, |w| w.arrival) {
+            self.entity.waiting.remove(at);
+        }
         self.writes.waiting.insert((self.entity.id.clone(), row.id()), WaitingWrite::Delete);
         self.dirty = true;
     }
@@ -244,6 +252,9 @@ impl<'a> Desk<'a> {
     /// Marks other entities' events that waited for the version this entity has come to (R3).
     fn wake_waiters(&mut self) {
         let version = self.entity.version;
+        if self.entity.waiters.iter().all(|w| w.version > version) {
+            return;
+        }
         let (met, rest): (Vec<_>, Vec<_>) = self.entity.waiters.drain(..).partition(|w| w.version <= version);
         self.entity.waiters = rest;
         for waiter in met {
@@ -268,9 +279,7 @@ impl<'a> Desk<'a> {
     }
 
     pub fn amend_dead(&mut self, id: Ref, change: DeadUpdate) {
-        let mut rows = Writes::default();
-        rows.dead.insert(id, DeadWrite::Update(change));
-        self.writes.merge(rows);
+        self.writes.amend_dead(id, DeadWrite::Update(change));
     }
 
     pub fn open_dead(&mut self, entry: DeadEntry, row: crate::writes::DeadRow) {
@@ -346,16 +355,26 @@ pub(super) fn absorb_rows(world: &mut World, writes: &Writes) {
         world.intents.insert(key.clone(), Some(intent.clone()));
     }
     for (id, write) in &writes.conflicts {
-        if let ConflictWrite::Put(row) = write {
-            let entry = ConflictEntry { id: *id, digest: row.event.digest, value_digest: row.event.value_digest };
-            world.conflicts.entry(row.event.key.clone()).or_default().push(entry);
+        match write {
+            ConflictWrite::Put(row) => {
+                let (digest, value_digest) = (row.event.digest, row.event.value_digest);
+                let entry = ConflictEntry { id: *id, digest, value_digest, open: row.dismissed.is_none() };
+                world.conflicts.entry(row.event.key.clone()).or_default().push(entry);
+            }
+            ConflictWrite::Update { dismissed: Some(_), .. } => {
+                let known = world.conflicts.values_mut().flatten();
+                known.filter(|c| c.id == *id).for_each(|c| c.open = false);
+            }
+            ConflictWrite::Update { .. } => {}
         }
     }
-    for ((entity, id), write) in &writes.waiting {
-        if let (WaitingWrite::Ready, Some(entity)) = (write, world.entities.get_mut(entity))
-            && let Some(row) = entity.waiting.iter_mut().find(|w| w.id() == *id)
-        {
-            row.ready = true;
+    let marked = writes.waiting.iter().filter(|(_, write)| matches!(write, WaitingWrite::Ready));
+    let mut entities: Vec<&EntityId> = marked.map(|((entity, _), _)| entity).collect();
+    entities.dedup();
+    for id in entities {
+        // An event's name is a digest: each is taken once, however many events are marked.
+        for row in world.entities.get_mut(id).into_iter().flat_map(|entity| &mut entity.waiting) {
+            row.ready |= matches!(writes.waiting.get(&(id.clone(), row.id())), Some(WaitingWrite::Ready));
         }
     }
 }

@@ -37,8 +37,9 @@ pub(super) enum Judgement {
 }
 
 impl Judgement {
-    fn defer(reason: DeferReason) -> Self {
-        Self::Defer { reason, named: Vec::new() }
+    /// It waits; what its rules named so far is kept.
+    fn defer(reason: DeferReason, named: &[Dependency]) -> Self {
+        Self::Defer { reason, named: named.to_vec() }
     }
 }
 
@@ -66,10 +67,10 @@ pub(super) fn waiting(desk: &mut Desk<'_>, row: &Waiting, overdue: bool) -> Resu
         _ => {}
     }
     if desk.ordering() != Ordering::Snapshot && desk.entity.blocked() {
-        return Ok(Judgement::defer(DeferReason::Blocked));
+        return Ok(Judgement::defer(DeferReason::Blocked, &row.named));
     }
     if desk.ordering() == Ordering::Versioned && event.predecessor() != current {
-        return Ok(Judgement::defer(DeferReason::Gap));
+        return Ok(Judgement::defer(DeferReason::Gap, &row.named));
     }
     tail(desk, event, &row.named, overdue)
 }
@@ -84,7 +85,7 @@ fn place_versioned(desk: &Desk<'_>, event: &Event, version: u64) -> Result<Optio
         return Ok(Some(judgement));
     }
     if desk.entity.blocked() {
-        return Ok(Some(Judgement::defer(DeferReason::Blocked)));
+        return Ok(Some(Judgement::defer(DeferReason::Blocked, &[])));
     }
     let before = event.predecessor();
     let rival = desk.entity.waiting.iter().find(|w| w.event.predecessor() == before);
@@ -97,7 +98,7 @@ fn place_versioned(desk: &Desk<'_>, event: &Event, version: u64) -> Result<Optio
             format!("versions {other} and {version} both follow {before}{}", two_writers(&rival.event, event));
         return Ok(Some(Judgement::Conflict { code: "fork", message }));
     }
-    Ok((before > current).then(|| Judgement::defer(DeferReason::Gap)))
+    Ok((before > current).then(|| Judgement::defer(DeferReason::Gap, &[])))
 }
 
 /// Step 3: a version at or below the entity's.
@@ -148,11 +149,11 @@ fn place_snapshot(desk: &Desk<'_>, event: &Event, version: u64) -> Result<Option
 /// Causal and arrival: who is blocked waits, and in arrival machines so does who comes behind a waiting event.
 fn place_unversioned(desk: &Desk<'_>) -> Option<Judgement> {
     if desk.entity.blocked() {
-        return Some(Judgement::defer(DeferReason::Blocked));
+        return Some(Judgement::defer(DeferReason::Blocked, &[]));
     }
     let held =
         desk.ordering() == Ordering::Arrival && desk.entity.waiting.iter().any(|w| w.reason != DeferReason::Early);
-    held.then(|| Judgement::defer(DeferReason::Dependency))
+    held.then(|| Judgement::defer(DeferReason::Dependency, &[]))
 }
 
 /// Steps 7 to 10, which hold under every ordering and for everybody whose turn it is.
@@ -169,11 +170,11 @@ pub(super) fn tail(
         return Ok(judgement);
     }
     if !depends_met(desk, event)? {
-        return Ok(Judgement::Defer { reason: DeferReason::Dependency, named: named.to_vec() });
+        return Ok(Judgement::defer(DeferReason::Dependency, named));
     }
     for name in named {
         if !desk.is_met(name)? {
-            return Ok(Judgement::Defer { reason: DeferReason::Waiting, named: named.to_vec() });
+            return Ok(Judgement::defer(DeferReason::Waiting, named));
         }
     }
     let state = desk.entity.state.as_deref();
@@ -186,13 +187,13 @@ pub(super) fn tail(
             let reason = Reason::new("early-deadline", message);
             return Ok(Judgement::Refused { class: Verdict::Illegal, reason, unknown: false });
         }
-        return Ok(Judgement::Defer { reason: DeferReason::Early, named: named.to_vec() });
+        return Ok(Judgement::defer(DeferReason::Early, named));
     }
     Ok(match ask::apply(desk, event, named)? {
         Asked::Accepted(transition) => Judgement::Accepted(transition),
         Asked::Waiting(named) => Judgement::Defer { reason: DeferReason::Waiting, named },
-        Asked::Unreadable => Judgement::defer(DeferReason::Schema),
-        Asked::MigrationFailed => Judgement::defer(DeferReason::Blocked),
+        Asked::Unreadable => Judgement::defer(DeferReason::Schema, named),
+        Asked::MigrationFailed => Judgement::defer(DeferReason::Blocked, named),
         Asked::Unknown(reason) => Judgement::Refused { class: Verdict::Illegal, reason, unknown: true },
         Asked::Refused(class, reason) => Judgement::Refused { class, reason, unknown: false },
     })

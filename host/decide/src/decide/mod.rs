@@ -12,6 +12,8 @@ mod person;
 mod refuse;
 mod release;
 mod settle;
+#[cfg(test)]
+mod tests;
 mod timer;
 
 use std::sync::Arc;
@@ -26,11 +28,6 @@ use crate::world::{Entity, Need, Waiter, World};
 use crate::writes::{Actor, Writes};
 
 use desk::Desk;
-
-/// The most events that one decision releases; what is left is marked ready and goes on in the next transaction (R3).
-pub const RELEASE_EVENTS: usize = 5_000;
-/// The most payload bytes that one decision releases.
-pub const RELEASE_BYTES: usize = 32 * 1024 * 1024;
 
 /// What is to be decided.
 #[derive(Clone, Debug)]
@@ -203,12 +200,20 @@ fn refused<T>(code: &str, message: impl Into<String>) -> Result<T, Undecided> {
 /// `now` is host time in milliseconds since the epoch; it is recorded and compared with deadlines, and decides nothing else.
 ///
 /// # Errors
-/// [`Undecided::Need`] when the world lacks a row; [`Undecided::Refused`] for a person's decision that is not possible, and
+/// [`Undecided::Need`] when the world lacks a row, or the host an instance of the rules; [`Undecided::Refused`] for a person's decision that is not possible, and
 /// for events of machines that are not configured (decoding lets none through).
 pub fn decide(world: &World, machines: &mut Machines, input: &Input, now: i64) -> Result<Decision, Undecided> {
+    let decision = decide_once(world, machines, input, now);
+    match machines.take_unavailable() {
+        Some(why) => Err(Undecided::Need(Need::Instance(why))),
+        None => decision,
+    }
+}
+
+fn decide_once(world: &World, machines: &mut Machines, input: &Input, now: i64) -> Result<Decision, Undecided> {
     match input {
-        Input::Event { event, position, redelivered: true } => arrive::again(world, Some(&event.key), position, now),
-        Input::Malformed { position, redelivered: true, .. } => arrive::again(world, None, position, now),
+        Input::Event { event, position, redelivered: true } => arrive::again(world, Some(&event.key), position),
+        Input::Malformed { position, redelivered: true, .. } => arrive::again(world, None, position),
         Input::Event { event, position, redelivered: false } => {
             let mut desk = Desk::open(world, machines, &event.entity, now)?;
             let outcome = arrive::event(&mut desk, event, position)?;

@@ -8,8 +8,8 @@ use crate::ids::{EntityId, Position, Ref};
 use crate::machine::Machines;
 use crate::rules::Reason;
 use crate::setup::Ordering;
-use crate::verdict::Verdict;
-use crate::world::{DeadEntry, DeadKind, World};
+use crate::verdict::{DeferReason, Verdict};
+use crate::world::{ConflictEntry, DeadEntry, DeadKind, World};
 use crate::writes::{
     Actor, AlarmKind, AlarmWrite, AuditRow, Cause, ConflictWrite, DeadStatus, DeadUpdate, DeadWrite, Writes,
 };
@@ -17,6 +17,7 @@ use crate::writes::{
 use super::desk::Desk;
 use super::judge::{self, Judgement};
 use super::settle::{self, Stand};
+use super::timer::Layout;
 use super::{
     Action, DeadTarget, Decision, OpenConflict, Outcome, Undecided, arrive, ask, refuse, refused, release, timer,
 };
@@ -68,6 +69,13 @@ fn open<'a>(
     Ok(desk)
 }
 
+/// Releases what waited for the decision. The rows of what was released are nobody's word.
+fn finish(mut desk: Desk<'_>, outcome: Outcome) -> Result<Decision, Undecided> {
+    desk.by = None;
+    release::after(&mut desk)?;
+    Ok(desk.close(outcome))
+}
+
 /// The open dead letter of an entity that a person means.
 fn find(desk: &Desk<'_>, id: Ref) -> Result<DeadEntry, Undecided> {
     match desk.entity.dead.iter().find(|d| d.id == id) {
@@ -101,30 +109,56 @@ fn redrive(
             let judgement = judge::tail(&mut desk, &event, &[], false)?;
             settle::settle(&mut desk, &event, Stand::Dead(entry), judgement)?
         }
-        (DeadKind::Timer, _, Some((name, due))) => match timer::refire(&mut desk, name, *due)? {
-            Ok(outcome) => {
-                desk.close_dead(entry.id, closing(by, DeadStatus::Redriven, now));
-                outcome
-            }
-            Err(reason) => failed_again(&mut desk, &entry, reason),
-        },
-        (DeadKind::Migration, ..) => match timer::rewrite(&mut desk)? {
-            Ok(()) => {
-                desk.close_dead(entry.id, closing(by, DeadStatus::Redriven, now));
-                Outcome::plain(Verdict::Applied)
-            }
-            Err(fault) => failed_again(&mut desk, &entry, Reason { code: fault.code, message: fault.message }),
-        },
+        (DeadKind::Timer, _, Some((name, due))) => redrive_timer(&mut desk, &entry, name, *due)?,
+        (DeadKind::Migration, ..) => redrive_migration(&mut desk, &entry),
         _ => return refused("no-event", "this dead letter holds nothing that could be decided again"),
     };
-    release::after(&mut desk)?;
-    Ok(desk.close(outcome))
+    finish(desk, outcome)
+}
+
+fn redrive_timer(desk: &mut Desk<'_>, entry: &DeadEntry, name: &Arc<str>, due: i64) -> Result<Outcome, Undecided> {
+    match timer::bring_up_to_date(desk) {
+        Layout::Current => {}
+        Layout::Unreadable => return refused("schema", "the rules in force cannot read the entity's data"),
+        Layout::Failed => return Ok(Outcome::deferred(DeferReason::Blocked)),
+    }
+    Ok(match timer::refire(desk, name, due) {
+        Ok(outcome) => redriven(desk, entry, outcome),
+        Err(reason) => failed_again(desk, entry, reason),
+    })
+}
+
+/// Rules that write the entity's own layout have nothing to migrate: after a rollback, this is how it goes on.
+fn redrive_migration(desk: &mut Desk<'_>, entry: &DeadEntry) -> Outcome {
+    let description = desk.machine.graph.description().clone();
+    if desk.entity.schema != description.schema {
+        if !description.reads.contains(&desk.entity.schema) {
+            let message = format!("the rules in force do not read layout {}", desk.entity.schema);
+            return failed_again(desk, entry, Reason::new("schema", message));
+        }
+        if let Err(fault) = timer::rewrite(desk) {
+            return failed_again(desk, entry, fault.into());
+        }
+    }
+    redriven(desk, entry, Outcome::plain(Verdict::Applied))
+}
+
+fn redriven(desk: &mut Desk<'_>, entry: &DeadEntry, outcome: Outcome) -> Outcome {
+    let change = DeadUpdate {
+        status: Some(DeadStatus::Redriven),
+        attempts: Some(entry.attempts + 1),
+        by: desk.by.clone(),
+        at: desk.now,
+        ..DeadUpdate::default()
+    };
+    desk.close_dead(entry.id, change);
+    outcome
 }
 
 fn failed_again(desk: &mut Desk<'_>, entry: &DeadEntry, reason: Reason) -> Outcome {
     let attempts = entry.attempts + 1;
     if let Some(open) = desk.entity.dead.iter_mut().find(|d| d.id == entry.id) {
-        open.attempts = attempts;
+        (open.class, open.reason, open.attempts) = (Verdict::Fault, reason.clone(), attempts);
     }
     desk.dirty = true;
     let refusal = Some((Verdict::Fault, reason.code.clone(), reason.message.clone()));
@@ -156,8 +190,7 @@ fn redrive_envelope(
     let mut desk = open(world, machines, by, &event.entity, now)?;
     desk.close_dead(target.id, closing(by, DeadStatus::Redriven, now));
     let outcome = arrive::deliver(&mut desk, &event, position, Some(Verdict::Malformed))?;
-    release::after(&mut desk)?;
-    Ok(desk.close(outcome))
+    finish(desk, outcome)
 }
 
 fn skip(
@@ -207,8 +240,7 @@ fn skip(
             None => arrive::pass_over(&mut desk, Some("by-hand".into())),
         }
     }
-    release::after(&mut desk)?;
-    Ok(desk.close(outcome))
+    finish(desk, outcome)
 }
 
 fn compensate(
@@ -224,11 +256,8 @@ fn compensate(
     let Some(event) = entry.event.clone() else {
         return refused("no-event", "only a refused event can be compensated");
     };
-    if !matches!(timer::bring_up_to_date(&mut desk)?, timer::Layout::Current) {
-        return refused("schema", "the rules in force cannot read the entity's data");
-    }
     let failure = refuse::failure(entry.class, entry.reason.clone());
-    let transition = match ask::compensate(&mut desk, &event, &failure)? {
+    let transition = match ask::compensate(&mut desk, &event, &failure) {
         Ok(transition) => transition,
         Err(reason) => {
             let message = format!("the rules do not compensate it: {} ({})", reason.message, reason.code);
@@ -239,8 +268,7 @@ fn compensate(
     settle::accept(&mut desk, &event, transition, Cause::Compensation, Some(entry.reason.code.clone()));
     let outcome = Outcome::coded(entry.class, "compensated", by.reason.clone());
     settle::supersede(&mut desk, &event, &outcome);
-    release::after(&mut desk)?;
-    Ok(desk.close(outcome))
+    finish(desk, outcome)
 }
 
 fn replace(
@@ -281,8 +309,7 @@ fn replace(
     change.replaced_by = Some(event.key.clone());
     desk.close_dead(entry.id, change);
     let outcome = settle::settle(&mut desk, event, Stand::Replacement { known }, judgement)?;
-    release::after(&mut desk)?;
-    Ok(desk.close(outcome))
+    finish(desk, outcome)
 }
 
 fn why(judgement: &Judgement) -> String {
@@ -314,8 +341,7 @@ fn dismiss_waiting(
     desk.decided.push((row.event.key.clone(), outcome.clone()));
     // In arrival machines it may have held those behind it; elsewhere nobody waited for it.
     desk.moved = desk.ordering() == Ordering::Arrival;
-    release::after(&mut desk)?;
-    Ok(desk.close(outcome))
+    finish(desk, outcome)
 }
 
 fn dismiss_conflict(
@@ -327,13 +353,21 @@ fn dismiss_conflict(
 ) -> Result<Decision, Undecided> {
     let event = &conflict.event;
     let mut desk = open(world, machines, by, &event.entity, now)?;
+    let row = world.inbox(&event.key)?;
+    let closed = |c: &ConflictEntry| c.id == conflict.id && !c.open;
+    if world.conflicts(&event.key).iter().any(closed) {
+        let message =
+            format!("the conflict {} was dismissed before; `conflict list` shows those that are open", conflict.id);
+        return refused("not-open", message);
+    }
+    // Whoever dismisses it at the same time is to find it closed.
+    desk.writes.touched.insert(event.entity.clone());
     let outcome = Outcome::coded(Verdict::Skipped, "dismissed", by.reason.clone());
     let closed = ConflictWrite::Update { copies: 0, dismissed: Some(by.clone()), at: now };
     desk.writes.conflicts.insert(conflict.id, closed);
     let subject = format!("{} {}", event.entity, conflict.id);
     desk.writes.alarms.insert((AlarmKind::Conflict, subject), AlarmWrite::Clear { at: now });
     desk.change_verdict(conflict.position.as_ref(), Verdict::Conflict, Verdict::Skipped);
-    let row = world.inbox(&event.key)?;
     if row.is_some_and(|r| r.verdict == Verdict::Conflict && event.same_content(&r.digest, &r.value_digest)) {
         desk.inbox_verdict(&event.key, &outcome);
     }
@@ -342,11 +376,11 @@ fn dismiss_conflict(
         settle::supersede(&mut desk, event, &outcome);
     }
     desk.decided.push((event.key.clone(), outcome.clone()));
-    release::after(&mut desk)?;
-    Ok(desk.close(outcome))
+    finish(desk, outcome)
 }
 
-/// Whether a quarantined event's version is the one that its entity waits for, and nothing else stands there.
+/// Whether a quarantined event's version is the one that its entity waits for, and nothing else stands there. Of two that
+/// follow the same version, one waits and the other is quarantined: dismissing this one is no reason to pass that one over.
 fn is_next(desk: &Desk<'_>, event: &Event) -> bool {
     let Some(version) = event.version else { return false };
     let follows = match desk.ordering() {
@@ -356,5 +390,7 @@ fn is_next(desk: &Desk<'_>, event: &Event) -> bool {
     };
     let waiting = desk.entity.waiting.iter().map(|w| &w.event);
     let dead = desk.entity.dead.iter().filter_map(|d| d.event.as_ref());
-    follows && !waiting.chain(dead).any(|e| e.version == Some(version))
+    let versioned = desk.ordering() == Ordering::Versioned;
+    let rivals = |e: &Arc<Event>| e.version == Some(version) || versioned && e.predecessor() == event.predecessor();
+    follows && !waiting.chain(dead).any(rivals)
 }

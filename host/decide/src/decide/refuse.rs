@@ -7,7 +7,7 @@ use crate::ids::Ref;
 use crate::rules::{Failure, Fault, Reason};
 use crate::setup::Policy;
 use crate::verdict::Verdict;
-use crate::world::{DeadEntry, DeadKind, Need};
+use crate::world::{DeadEntry, DeadKind};
 use crate::writes::{Cause, DeadRow, DeadStatus, DeadUpdate};
 
 use super::ask;
@@ -22,14 +22,14 @@ pub(super) fn settle(
     class: Verdict,
     reason: Reason,
     unknown: bool,
-) -> Result<(), Need> {
+) {
     match policy(desk, class, unknown) {
         Policy::Park => park(desk, event, stand, class, &reason),
         Policy::Skip => {
             bury(desk, event, stand, class, &reason, DeadStatus::Skipped);
             settle::consume(desk, event, Cause::Skip, Some(reason.code));
         }
-        Policy::Compensate => match ask::compensate(desk, event, &failure(class, reason.clone()))? {
+        Policy::Compensate => match ask::compensate(desk, event, &failure(class, reason.clone())) {
             Ok(transition) => {
                 bury(desk, event, stand, class, &reason, DeadStatus::Compensated);
                 settle::accept(desk, event, transition, Cause::Compensation, Some(reason.code));
@@ -41,7 +41,6 @@ pub(super) fn settle(
             }
         },
     }
-    Ok(())
 }
 
 pub(super) fn policy(desk: &Desk<'_>, class: Verdict, unknown: bool) -> Policy {

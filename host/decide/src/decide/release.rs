@@ -1,12 +1,13 @@
 //! What waits is asked again: after every change of its entity, and when another entity has come far enough (R3, R4).
 
+use crate::machine::ReleaseLimits;
 use crate::setup::Ordering;
 use crate::verdict::{DeferReason, Verdict};
 use crate::world::{Need, Waiting};
 
 use super::desk::Desk;
 use super::settle::{self, Stand};
-use super::{Outcome, RELEASE_BYTES, RELEASE_EVENTS, judge};
+use super::{Outcome, judge};
 
 /// Asks, if something changed since the last time.
 pub(super) fn after(desk: &mut Desk<'_>) -> Result<(), Need> {
@@ -26,50 +27,38 @@ pub(super) fn ready(desk: &mut Desk<'_>) -> Result<(), Need> {
 /// Refuses early events whose deadline is over, then asks the others.
 pub(super) fn overdue(desk: &mut Desk<'_>) -> Result<(), Need> {
     let now = desk.now;
-    let late = |w: &&Waiting| w.reason == DeferReason::Early && w.deadline.is_some_and(|d| d <= now);
-    let rows: Vec<Waiting> = desk.entity.waiting.iter().filter(late).cloned().collect();
-    for row in rows {
+    let late = |w: &Waiting| w.reason == DeferReason::Early && w.deadline.is_some_and(|d| d <= now);
+    let due: Vec<u64> = desk.entity.waiting.iter().filter(|w| late(w)).map(|w| w.arrival).collect();
+    for arrival in due {
         // An earlier one's refusal may have changed the entity, and with it what is early.
-        if desk.entity.blocked() || !desk.entity.waiting.contains(&row) {
-            continue;
-        }
-        let judgement = judge::waiting(desk, &row, true)?;
-        settle::settle(desk, &row.event.clone(), Stand::Waiting(Box::new(row)), judgement)?;
+        let Some(row) = desk.waiting(arrival).filter(|w| late(w) && !desk.entity.blocked()).cloned() else { continue };
+        ask(desk, row, true)?;
         after(desk)?;
     }
     Ok(())
 }
 
-/// How much one decision may still release. What is asked and goes on waiting costs nothing: a pass that asked without
-/// releasing anything would begin with the same events the next time.
-struct Budget {
-    events: usize,
-    bytes: usize,
-}
+/// How much one decision may still release. Who is asked and goes on waiting costs nothing: each pass starts with the
+/// first again, and would never come past those.
+struct Budget(ReleaseLimits);
 
 impl Budget {
     fn is_spent(&self) -> bool {
-        self.events == 0 || self.bytes == 0
+        self.0.events == 0 || self.0.bytes == 0
     }
 
     fn spend(&mut self, bytes: usize) {
-        self.events -= 1;
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.0.events = self.0.events.saturating_sub(1);
+        self.0.bytes = self.0.bytes.saturating_sub(bytes);
     }
 }
 
 fn pass(desk: &mut Desk<'_>) -> Result<(), Need> {
-    let mut budget = Budget { events: RELEASE_EVENTS, bytes: RELEASE_BYTES };
+    let mut budget = Budget(desk.machine.release);
     match desk.ordering() {
         Ordering::Versioned => versioned(desk, &mut budget)?,
         Ordering::Causal | Ordering::Arrival => while unversioned(desk, &mut budget)? {},
         Ordering::Snapshot => while snapshot(desk, &mut budget)? {},
-    }
-    if budget.is_spent()
-        && let Some(first) = desk.entity.waiting.first()
-    {
-        let arrival = first.arrival;
-        desk.mark_own_ready(arrival);
     }
     desk.moved = false;
     Ok(())
@@ -77,18 +66,13 @@ fn pass(desk: &mut Desk<'_>) -> Result<(), Need> {
 
 /// First those that were passed over, then the one that follows; until it waits again, or nothing follows.
 fn versioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<(), Need> {
-    while !desk.entity.blocked() && !budget.is_spent() {
+    while !desk.entity.blocked() {
         let current = desk.entity.version;
-        let of = |passed: bool| {
-            let turn = |w: &&Waiting| match passed {
-                true => w.event.predecessor() < current,
-                false => w.event.predecessor() == current,
-            };
-            desk.entity.waiting.iter().filter(turn).min_by_key(|w| w.event.version)
-        };
-        let Some(row) = of(true).or_else(|| of(false)).cloned() else { break };
-        if ask(desk, row, budget)?.verdict == Verdict::Deferred {
-            break;
+        let up = desk.entity.waiting.iter().filter(|w| w.event.predecessor() <= current);
+        let Some(row) = up.min_by_key(|w| (w.event.predecessor() == current, w.event.version)).cloned() else { break };
+        match turn(desk, row, budget)? {
+            Turn::Left => {}
+            Turn::Waits(_) | Turn::Later => break,
         }
     }
     Ok(())
@@ -97,54 +81,79 @@ fn versioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<(), Need> {
 /// One round over the waiting events in their order; `true` when one of them left, and the round is to start again.
 fn unversioned(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<bool, Need> {
     let arrival = desk.ordering() == Ordering::Arrival;
-    let mut rows = desk.entity.waiting.clone();
-    if !arrival {
-        rows.sort_by_key(|w| (w.event.logical_time.unwrap_or(0), w.arrival));
-    }
+    let key = |w: &Waiting| (w.event.logical_time.filter(|_| !arrival).unwrap_or(0), w.arrival);
     let mut held = false;
-    for row in rows {
-        if desk.entity.blocked() || budget.is_spent() {
+    for (_, place) in order(desk, key) {
+        if desk.entity.blocked() {
             return Ok(false);
         }
+        let Some(row) = desk.waiting(place) else { continue };
         let early = row.reason == DeferReason::Early;
         if arrival && held && !early {
             continue;
         }
-        if !judge::is_askable(desk, &row)? {
+        if !judge::is_askable(desk, row)? {
             held |= !early;
             continue;
         }
-        let outcome = ask(desk, row, budget)?;
-        if outcome.verdict != Verdict::Deferred {
-            return Ok(true);
+        match turn(desk, row.clone(), budget)? {
+            Turn::Left => return Ok(true),
+            Turn::Waits(reason) => held |= reason != Some(DeferReason::Early),
+            Turn::Later => return Ok(false),
         }
-        held |= outcome.defer != Some(DeferReason::Early);
     }
     Ok(false)
 }
 
 /// One round in the order of versions; those that were passed over come first by themselves.
 fn snapshot(desk: &mut Desk<'_>, budget: &mut Budget) -> Result<bool, Need> {
-    let mut rows = desk.entity.waiting.clone();
-    rows.sort_by_key(|w| w.event.version);
-    for row in rows {
+    for (_, place) in order(desk, |w| (w.event.version, w.arrival)) {
+        let Some(row) = desk.waiting(place) else { continue };
         let passed = row.event.version <= Some(desk.entity.version);
-        if budget.is_spent() {
-            return Ok(false);
+        if !passed && !judge::is_askable(desk, row)? {
+            continue;
         }
-        if (passed || judge::is_askable(desk, &row)?) && ask(desk, row, budget)?.verdict != Verdict::Deferred {
-            return Ok(true);
+        match turn(desk, row.clone(), budget)? {
+            Turn::Left => return Ok(true),
+            Turn::Waits(_) => {}
+            Turn::Later => return Ok(false),
         }
     }
     Ok(false)
 }
 
-fn ask(desk: &mut Desk<'_>, row: Waiting, budget: &mut Budget) -> Result<Outcome, Need> {
-    let event = row.event.clone();
-    let judgement = judge::waiting(desk, &row, false)?;
-    let outcome = settle::settle(desk, &event, Stand::Waiting(Box::new(row)), judgement)?;
-    if outcome.verdict != Verdict::Deferred {
-        budget.spend(event.data.len());
+/// The places of waiting events, sorted.
+fn order<K: Ord>(desk: &Desk<'_>, key: impl Fn(&Waiting) -> (K, u64)) -> Vec<(K, u64)> {
+    let mut places: Vec<_> = desk.entity.waiting.iter().map(key).collect();
+    places.sort_unstable();
+    places
+}
+
+/// What came of asking one that waits.
+enum Turn {
+    Left,
+    Waits(Option<DeferReason>),
+    /// This decision has released enough.
+    Later,
+}
+
+fn turn(desk: &mut Desk<'_>, row: Waiting, budget: &mut Budget) -> Result<Turn, Need> {
+    if budget.is_spent() {
+        desk.mark_own_ready(row.arrival);
+        return Ok(Turn::Later);
     }
-    Ok(outcome)
+    let bytes = row.event.data.len();
+    let outcome = ask(desk, row, false)?;
+    if outcome.verdict == Verdict::Deferred {
+        return Ok(Turn::Waits(outcome.defer));
+    }
+    budget.spend(bytes);
+    Ok(Turn::Left)
+}
+
+/// Judges a waiting event again. `overdue`: an early one whose deadline is over.
+fn ask(desk: &mut Desk<'_>, row: Waiting, overdue: bool) -> Result<Outcome, Need> {
+    let event = row.event.clone();
+    let judgement = judge::waiting(desk, &row, overdue)?;
+    settle::settle(desk, &event, Stand::Waiting(Box::new(row)), judgement)
 }

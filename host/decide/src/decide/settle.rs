@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::digest;
+use crate::effects;
 use crate::event::Event;
 use crate::ids::{Position, Ref};
 use crate::rules::{Effect, Transition, When};
@@ -84,7 +85,7 @@ pub(super) fn settle(
         }
         Judgement::Refused { class, reason, unknown } => {
             let outcome = Outcome::coded(class, reason.code.clone(), reason.message.clone());
-            refuse::settle(desk, event, &stand, class, reason, unknown)?;
+            refuse::settle(desk, event, &stand, class, reason, unknown);
             record(desk, event, &stand, &outcome);
             supersede(desk, event, &outcome);
             return Ok(outcome);
@@ -141,9 +142,7 @@ fn defer(
 /// Takes an event away from where it stood.
 pub(super) fn leave(desk: &mut Desk<'_>, stand: &Stand, status: DeadStatus) {
     match stand {
-        Stand::Waiting(row) if desk.entity.waiting.iter().any(|w| w.event.key == row.event.key) => {
-            desk.remove_waiting(row);
-        }
+        Stand::Waiting(row) if desk.waiting(row.arrival).is_some() => desk.remove_waiting(row),
         Stand::Dead(entry) if desk.entity.dead.iter().any(|d| d.id == entry.id) => {
             let change = DeadUpdate {
                 status: Some(status),
@@ -252,7 +251,7 @@ pub(super) fn accept(
     let mut step = Step::quiet(cause, event, desk.entity.state.clone());
     step.consumed = desk.numbers(cause, event);
     step.code = code;
-    step.effects_digest = effects_digest(&transition.effects);
+    step.effects_digest = effects::digest(&transition.effects);
     let effects = enter(desk, transition, event.time, &mut step);
     desk.revise(step);
     carry_out(desk, effects, event.time, Some(event));
@@ -274,11 +273,6 @@ pub(super) fn enter(desk: &mut Desk<'_>, transition: Transition, time: i64, step
     transition.effects
 }
 
-pub(super) fn effects_digest(effects: &[Effect]) -> crate::ids::Digest {
-    // The debug form names every field and escapes every text: it is injective, which is all that a digest needs.
-    if effects.is_empty() { digest::of_bytes(&[]) } else { digest::of_bytes(format!("{effects:?}").as_bytes()) }
-}
-
 /// Writes messages and timers, in the order in which the rules gave them.
 pub(super) fn carry_out(desk: &mut Desk<'_>, effects: Vec<Effect>, time: i64, event: Option<&Arc<Event>>) {
     let mut index = 0;
@@ -298,7 +292,7 @@ pub(super) fn carry_out(desk: &mut Desk<'_>, effects: Vec<Effect>, time: i64, ev
                     index,
                     topic: message.topic,
                     kind: message.kind,
-                    key: message.key,
+                    key: message.key.filter(|_| !own),
                     content_type: message.content_type,
                     attributes: message.attributes,
                     data: message.data,

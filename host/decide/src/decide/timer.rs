@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::digest;
+use crate::effects;
+use crate::envelope::shown;
 use crate::ids::{Position, Ref};
 use crate::rules::{EventView, Fault, Reason, Rejection, Transition, TriggerView};
 use crate::verdict::{DeferReason, Verdict};
-use crate::world::{DeadEntry, DeadKind, Need};
+use crate::world::{DeadEntry, DeadKind};
 use crate::writes::{Cause, DeadRow, DeadStatus};
 
 use super::ask;
@@ -34,12 +35,15 @@ pub(super) fn fire(desk: &mut Desk<'_>, name: &Arc<str>) -> Result<Outcome, Unde
         let message = format!("{} has waiting events or a dead letter; its timers wait for them", desk.entity.id);
         return refused("timer-held", message);
     }
-    match bring_up_to_date(desk)? {
+    match bring_up_to_date(desk) {
         Layout::Current => {}
         Layout::Unreadable => return Ok(Outcome::deferred(DeferReason::Schema)),
         Layout::Failed => return Ok(Outcome::deferred(DeferReason::Blocked)),
     }
-    let answer = ask(desk, name, due)?;
+    if !desk.entity.timers.contains_key(name) {
+        return Ok(Outcome::coded(Verdict::Skipped, "dropped", "its entity was migrated to a terminal state"));
+    }
+    let answer = ask(desk, name, due);
     desk.entity.timers.remove(name);
     let outcome = match answer {
         Ok(Ok(transition)) => {
@@ -64,21 +68,18 @@ pub(super) fn fire(desk: &mut Desk<'_>, name: &Arc<str>) -> Result<Outcome, Unde
 }
 
 /// Fires the timer of a dead letter again; the answer is the new reason when it fails again.
-pub(super) fn refire(desk: &mut Desk<'_>, name: &Arc<str>, due: i64) -> Result<Result<Outcome, Reason>, Need> {
-    if !matches!(bring_up_to_date(desk)?, Layout::Current) {
-        return Ok(Err(Reason::new("schema", "the rules in force cannot read the entity's data")));
-    }
-    Ok(match ask(desk, name, due)? {
+pub(super) fn refire(desk: &mut Desk<'_>, name: &Arc<str>, due: i64) -> Result<Outcome, Reason> {
+    match ask(desk, name, due) {
         Ok(Ok(transition)) => {
             accept(desk, name, due, transition);
             Ok(Outcome::plain(Verdict::Applied))
         }
         Ok(Err(refusal)) => Ok(Outcome::coded(Verdict::Skipped, refusal.code, refusal.message)),
-        Err(fault) => Err(Reason { code: fault.code, message: fault.message }),
-    })
+        Err(fault) => Err(fault.into()),
+    }
 }
 
-fn ask(desk: &mut Desk<'_>, name: &str, due: i64) -> Result<Result<Result<Transition, Reason>, Fault>, Need> {
+fn ask(desk: &mut Desk<'_>, name: &str, due: i64) -> Result<Result<Transition, Reason>, Fault> {
     let trigger = TriggerView::Timer(name);
     let id = format!("timer:{name}:{}", desk.entity.revision);
     let timers = ask::timers(&desk.entity);
@@ -97,15 +98,13 @@ fn ask(desk: &mut Desk<'_>, name: &str, due: i64) -> Result<Result<Result<Transi
         met: &[],
         data: &[],
     };
-    let bounded = |fault: Fault| Fault { code: check::bounded(fault.code), message: check::bounded(fault.message) };
-    let answer = desk.machine.rules.apply(ask::entity_view(&desk.entity, &timers).as_ref(), &view);
-    let checked = |t| check::transition(&desk.machine.graph, &desk.entity, trigger, t).map(Ok);
-    Ok(match answer {
-        Err(fault) => Err(bounded(ask::answered(fault)?)),
-        Ok(Ok(transition)) => checked(transition),
-        Ok(Err(Rejection::Illegal(reason) | Rejection::Malformed(reason))) => Ok(Err(check::reason(reason))),
-        Ok(Err(Rejection::Waiting(_))) => Ok(Err(Reason::new("waiting", "a timer cannot wait for other entities"))),
-    })
+    let current = ask::entity_view(&desk.entity, &timers);
+    let answer = desk.machine.ask(|rules| rules.apply(current.as_ref(), &view));
+    match answer.map_err(check::fault)? {
+        Ok(transition) => check::transition(&desk.machine.graph, &desk.entity, trigger, transition).map(Ok),
+        Err(Rejection::Illegal(reason) | Rejection::Malformed(reason)) => Ok(Err(check::reason(reason))),
+        Err(Rejection::Waiting(_)) => Ok(Err(Reason::new("waiting", "a timer cannot wait for other entities"))),
+    }
 }
 
 fn accept(desk: &mut Desk<'_>, name: &Arc<str>, due: i64, transition: Transition) {
@@ -116,7 +115,7 @@ fn accept(desk: &mut Desk<'_>, name: &Arc<str>, due: i64, transition: Transition
         time: due,
         consumed: None,
         previous_state: desk.entity.state.clone(),
-        effects_digest: settle::effects_digest(&transition.effects),
+        effects_digest: effects::digest(&transition.effects),
         code: None,
         notes: Vec::new(),
     };
@@ -128,7 +127,7 @@ fn accept(desk: &mut Desk<'_>, name: &Arc<str>, due: i64, transition: Transition
 /// Brings an entity's data to the layout of the rules in force.
 pub(super) fn migrate(desk: &mut Desk<'_>) -> Result<Outcome, Undecided> {
     let before = desk.entity.revision;
-    let outcome = match bring_up_to_date(desk)? {
+    let outcome = match bring_up_to_date(desk) {
         Layout::Current if desk.entity.revision == before => Outcome::plain(Verdict::Skipped),
         Layout::Current => Outcome::plain(Verdict::Applied),
         Layout::Unreadable => Outcome::deferred(DeferReason::Schema),
@@ -139,43 +138,39 @@ pub(super) fn migrate(desk: &mut Desk<'_>) -> Result<Outcome, Undecided> {
 }
 
 /// Migrates if needed and possible. A failure is a dead letter of this entity alone, and blocks it.
-pub(super) fn bring_up_to_date(desk: &mut Desk<'_>) -> Result<Layout, Need> {
+pub(super) fn bring_up_to_date(desk: &mut Desk<'_>) -> Layout {
     let description = desk.machine.graph.description();
     if desk.entity.state.is_none() || desk.entity.schema == description.schema {
-        return Ok(Layout::Current);
+        return Layout::Current;
     }
     if !description.reads.contains(&desk.entity.schema) {
-        return Ok(Layout::Unreadable);
+        return Layout::Unreadable;
     }
     if desk.entity.dead.iter().any(|d| d.kind == DeadKind::Migration) {
-        return Ok(Layout::Failed);
+        return Layout::Failed;
     }
-    Ok(match rewrite(desk)? {
+    match rewrite(desk) {
         Ok(()) => Layout::Current,
         Err(fault) => {
             let id = Ref::of_revision("migration", &desk.entity.id, "", desk.entity.revision);
             bury(desk, DeadKind::Migration, id, fault, None);
             Layout::Failed
         }
-    })
+    }
 }
 
 /// Asks `migrate` and takes its answer: a revision of its own.
-pub(super) fn rewrite(desk: &mut Desk<'_>) -> Result<Result<(), Fault>, Need> {
+pub(super) fn rewrite(desk: &mut Desk<'_>) -> Result<(), Fault> {
     let timers = ask::timers(&desk.entity);
-    let Some(view) = ask::entity_view(&desk.entity, &timers) else { return Ok(Ok(())) };
-    let migrated = match desk.machine.rules.migrate(&view) {
-        Ok(Ok(migrated)) => migrated,
-        Ok(Err(reason)) => return Ok(Err(Fault::new(reason.code, reason.message))),
-        Err(fault) => return ask::answered(fault).map(Err),
-    };
+    let Some(view) = ask::entity_view(&desk.entity, &timers) else { return Ok(()) };
+    let refused = |r: Reason| Fault::new(r.code, r.message);
+    let answer = desk.machine.ask(|rules| rules.migrate(&view));
+    let migrated = answer.and_then(|answer| answer.map_err(refused)).map_err(check::fault)?;
     let Some(state) = desk.machine.graph.state(&migrated.state).cloned() else {
-        let message = format!("`migrate` went to `{}`, which the rules do not declare", migrated.state);
-        return Ok(Err(Fault::new("undeclared-state", message)));
+        let message = format!("`migrate` went to `{}`, which the rules do not declare", shown(&migrated.state));
+        return Err(Fault::new("undeclared-state", message));
     };
-    if let Err(fault) = check::data(migrated.data.len()) {
-        return Ok(Err(fault));
-    }
+    check::data(migrated.data.len())?;
     let previous_state = desk.entity.state.replace(state);
     desk.entity.data = migrated.data.into();
     desk.entity.schema = desk.machine.graph.description().schema;
@@ -186,17 +181,20 @@ pub(super) fn rewrite(desk: &mut Desk<'_>) -> Result<Result<(), Fault>, Need> {
         time: desk.now,
         consumed: None,
         previous_state,
-        effects_digest: digest::of_bytes(&[]),
+        effects_digest: effects::digest(&[]),
         code: None,
         notes: Vec::new(),
     });
-    Ok(Ok(()))
+    if desk.machine.graph.is_terminal(desk.entity.state.as_deref().unwrap_or_default()) {
+        desk.drop_timers();
+    }
+    Ok(())
 }
 
 /// A dead letter that no event stands for. A migration's blocks its entity; a timer's never does (R6).
 fn bury(desk: &mut Desk<'_>, kind: DeadKind, id: Ref, fault: Fault, timer: Option<(Arc<str>, i64)>) {
     let blocks = kind == DeadKind::Migration;
-    let reason = Reason { code: check::bounded(fault.code), message: check::bounded(fault.message) };
+    let reason = Reason::from(check::fault(fault));
     let row = DeadRow {
         kind,
         class: Verdict::Fault,

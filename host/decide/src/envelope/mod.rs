@@ -3,6 +3,8 @@
 pub mod depends;
 mod json;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub use json::MAX_DEPTH;
 pub use read::{Limits, Received, decode};

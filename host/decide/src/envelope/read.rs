@@ -1,5 +1,6 @@
 //! The attributes of R1, one after the other.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -207,19 +208,23 @@ fn timestamp(text: &str) -> Result<i64, Reason> {
     i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).map_err(|_| bad())
 }
 
-fn data(members: &Members<'_>, content_type: Option<&str>, limits: &Limits) -> Result<Vec<u8>, Reason> {
-    let data = match (members.get("data"), members.get("data_base64")) {
+/// The payload, borrowed from the envelope where it lies there as it is: large ones are copied once, into the event.
+fn data<'a>(members: &Members<'a>, content_type: Option<&str>, limits: &Limits) -> Result<Cow<'a, [u8]>, Reason> {
+    let data: Cow<'_, [u8]> = match (members.get("data"), members.get("data_base64")) {
         (Some(_), Some(_)) => return Err(Reason::new("data", "both `data` and `data_base64` are there")),
         (Some(raw), None) if raw.starts_with('"') && !canonical::is_json(content_type) => {
-            json::unescaped("data", raw)?.into_owned().into_bytes()
+            match json::unescaped("data", raw)? {
+                Cow::Borrowed(text) => text.as_bytes().into(),
+                Cow::Owned(text) => text.into_bytes().into(),
+            }
         }
-        (Some(raw), None) => raw.as_bytes().to_vec(),
+        (Some(raw), None) => raw.as_bytes().into(),
         (None, Some(raw)) => {
             let text = json::unescaped("data_base64", raw)?;
             let bad = |e| Reason::new("data_base64", format!("`data_base64` cannot be decoded: {e}"));
-            STANDARD.decode(text.as_bytes()).map_err(bad)?
+            STANDARD.decode(text.as_bytes()).map_err(bad)?.into()
         }
-        (None, None) => Vec::new(),
+        (None, None) => Cow::default(),
     };
     if data.len() > limits.data {
         let why = format!("the payload has {} bytes; the limit is {}", data.len(), limits.data);

@@ -20,7 +20,7 @@ pub(super) static INBOX: Template = Template::new(
 
 pub(super) static CONFLICTS: Template = Template::new(
     3,
-    &["SELECT c.event_id, c.source, c.machine, c.ref, c.digest, c.value_digest FROM "],
+    &["SELECT c.event_id, c.source, c.machine, c.ref, c.digest, c.value_digest, c.actor IS NULL FROM "],
     " AS k CROSS JOIN conflicts AS c ON c.event_id = k.column1 AND c.source = k.column2 AND c.machine = k.column3",
 );
 
@@ -77,7 +77,8 @@ async fn load_inbox(snapshot: &mut Snapshot<'_>, wants: &Wants, world: &mut Worl
         let mut read = Reader::new(&row);
         let (key, id) = (event_key(&mut read)?, Ref(read.whole()?));
         let (digest, value_digest) = read.digests()?;
-        world.put_conflict(key, ConflictEntry { id, digest, value_digest });
+        let open = read.int()? != 0;
+        world.put_conflict(key, ConflictEntry { id, digest, value_digest, open });
     }
     Ok(())
 }

@@ -64,8 +64,21 @@ impl Oracle {
     }
 
     /// What the rules' `compensate` makes of a refused event; none where it refuses or traps.
-    pub(super) fn compensation(&self, event: &Event) -> Option<Move> {
-        let view = self.view(&event.entity());
+    ///
+    /// Data of an older layout is migrated first, as in step 10: the event may have been refused under other rules.
+    pub(super) fn compensation(&mut self, event: &Event) -> Option<Move> {
+        let id = event.entity();
+        if self.schema_differs(&id) {
+            match self.migrate(&id) {
+                Some(true) => {}
+                Some(false) => {
+                    self.migration_letter(&id);
+                    return None;
+                }
+                None => return None,
+            }
+        }
+        let view = self.view(&id);
         if self.traps(event) {
             return None;
         }

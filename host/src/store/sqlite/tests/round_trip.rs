@@ -136,7 +136,10 @@ async fn inbox_rows_conflicts_and_intents() {
     for part in [
         format!("{:?}", Some(row)),
         format!("{:?}", Some(taken)),
-        format!("{:?}", ConflictEntry { id: quarantined, digest: other.digest, value_digest: other.value_digest }),
+        format!(
+            "{:?}",
+            ConflictEntry { id: quarantined, digest: other.digest, value_digest: other.value_digest, open: true }
+        ),
     ] {
         assert!(text.contains(&part), "{part} is not in {text}");
     }
