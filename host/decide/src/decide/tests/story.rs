@@ -89,7 +89,9 @@ impl Story {
         let machine = self.machine();
         let (setup, release) = (machine.setup.clone(), machine.release);
         let in_force = RulesRef { activation: machine.in_force.activation + 1, ..RULES };
-        self.machines.insert(Machine { release, ..Machine::new(setup, Box::new(toy), in_force) });
+        let mut machine = Machine::new(setup, Box::new(toy), in_force);
+        machine.release = release;
+        self.machines.insert(machine);
     }
 
     /// `KEY[@VERSION[<PREVIOUS]] TYPE [id=…] [source=…] [intent=…] [after=…] [order=…] [time=…] [: PAYLOAD]`
