@@ -83,7 +83,7 @@ fn a_second_run_is_refused_and_names_the_holder() {
         assert_eq!(refused["error"]["code"], "held");
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains(&format!("process {}", run.pid())), "{message}");
-        assert!(message.contains("stop that one first"), "{message}");
+        assert!(message.contains("stop it first"), "{message}");
     }
     // The first one has noticed nothing.
     site.append(&lines(&[paid("o1").v(2)]));

@@ -98,6 +98,7 @@
 //!             Need::Inbox(key) => world.put_inbox(key, None),
 //!             Need::History(id, version) => world.put_history(id, version, None),
 //!             Need::Intent(machine, key) => world.put_intent(machine, key, None),
+//!             Need::Instance(why) => panic!("no memory for the rules: {why}"),
 //!         },
 //!         Err(Undecided::Refused(reason)) => panic!("{}", reason.message),
 //!     }
