@@ -157,6 +157,7 @@ pub fn decided(world: &mut World, machines: &mut Machines, input: &Input) -> Dec
                 Need::Entity(id) => world.put_entity(Entity::absent(id)),
                 Need::Inbox(key) => world.put_inbox(key, None),
                 Need::History(id, version) => world.put_history(id, version, None),
+                Need::Instance(why) => panic!("no memory for the rules: {why}"),
                 Need::Intent(machine, key) => world.put_intent(machine, key, None),
             },
             Err(refused) => panic!("{refused:?}"),

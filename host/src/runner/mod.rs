@@ -3,7 +3,7 @@
 //! - [`engine`]: what every task shares, and single decisions in transactions of their own
 //! - [`batch`]: one batch, from records to rows; [`partition`]: the task that owns a partition
 //! - [`tend`]: timers, deadlines and the sweep; [`rules`]: the rules in force
-//! - [`run`]: starts all of it, and stops it
+//! - [`mod@run`]: starts all of it, and stops it
 //!
 //! The core decides, the store writes; the runner only carries. It knows neither SQL nor Wasm.
 
