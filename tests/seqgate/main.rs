@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cases;
+mod guarantees;
 mod hand;
 mod histories;
 mod kills;
