@@ -58,7 +58,7 @@ impl Oracle {
         for w in &self.waiting {
             let id = w.item.event.entity();
             let waited = now.saturating_sub(w.since) >= self.setup.machines[&id.machine].early_after;
-            if waited && only.is_none_or(|only| *only == w.item.event.event_id()) {
+            if waited && w.reason == Reason::Early && only.is_none_or(|only| *only == w.item.event.event_id()) {
                 due.push((id, w.order));
             }
         }

@@ -80,6 +80,7 @@ struct Waiter {
     reason: Reason,
     /// Its place in the order of deferral.
     order: u64,
+    /// Since when it waits for this reason: an early one's deadline counts from there.
     since: i64,
     /// What the rules have named so far (R3 step 10).
     named: Vec<Target>,

@@ -117,7 +117,8 @@ impl Oracle {
     /// The event waits, in its old place where it waited before.
     fn wait_again(&mut self, item: Item, waited: Option<&Waiter>, reason: Reason, named: Vec<Target>) {
         let (order, since) = match waited {
-            Some(w) => (w.order, w.since),
+            Some(w) if w.reason == reason => (w.order, w.since),
+            Some(w) => (w.order, self.clock),
             None => {
                 self.deferrals += 1;
                 (self.deferrals, self.clock)

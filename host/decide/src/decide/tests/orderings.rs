@@ -125,3 +125,18 @@ fn every_overdue_event_is_refused_at_its_deadline() {
     assert_eq!(s.decided(), ["o special: illegal", "b: illegal"]);
     assert_eq!(s.shown("o"), "v1 r3 open");
 }
+
+#[test]
+fn the_deadline_counts_from_when_it_was_early() {
+    let mut s = early();
+    s.deliver("o start");
+    s.deliver("o work id=parked : illegal");
+    s.check("o special", "deferred blocked v1 r1 open");
+    assert_eq!(s.entity("o").waiting[0].deadline, None);
+    s.now = 1_050;
+    let by = Actor { name: "ada".into(), reason: "bogus".into() };
+    let action = Action::Skip(s.letter("o"));
+    s.take(&Input::Person { by, action }).unwrap();
+    let row = &s.entity("o").waiting[0];
+    assert_eq!((row.reason, row.since, row.deadline), (DeferReason::Early, 1_000, Some(1_150)));
+}
