@@ -12,14 +12,17 @@ pub struct Component<M>(PhantomData<M>);
 
 impl<M: Machine> wit::Guest for Component<M> {
     fn describe() -> wit::Description {
+        listen();
         engine::describe::<M>()
     }
 
     fn apply(current: Option<wit::Entity>, event: wit::Event) -> Result<wit::Transition, wit::Rejection> {
+        listen();
         engine::apply::<M>(current.as_ref(), &event)
     }
 
     fn migrate(entity: wit::Entity) -> Result<wit::Migrated, wit::Reason> {
+        listen();
         engine::migrate::<M>(&entity)
     }
 
@@ -28,8 +31,15 @@ impl<M: Machine> wit::Guest for Component<M> {
         event: wit::Event,
         failure: wit::Failure,
     ) -> Result<wit::Transition, wit::Rejection> {
+        listen();
         engine::compensate::<M>(current.as_ref(), &event, failure)
     }
+}
+
+/// Natively a panic tells its text by itself.
+fn listen() {
+    #[cfg(target_family = "wasm")]
+    crate::panics::listen();
 }
 
 /// Exports a machine from its crate, once. Natively it does nothing, so that several machines may stand in one test.

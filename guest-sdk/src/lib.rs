@@ -11,6 +11,7 @@ mod context;
 mod engine;
 mod machine;
 mod money;
+mod panics;
 mod payload;
 mod refusal;
 mod step;

@@ -24,9 +24,8 @@ pub type Answer<M> = Result<Step<M>, Refusal>;
 /// is wanted: the order of a `HashMap` is an accident, natively of the process, in Wasm of what ran before. Floats are
 /// lawful, and every NaN is the same one; money is an [`Amount`](crate::Amount).
 ///
-/// A panic costs the event: the host parks it as a `fault`. The text of the panic does not leave the component, which
-/// has nothing to say it to; the host shows the names of the functions that led there. So refuse what can be foreseen,
-/// and let panics mean that the rules are wrong.
+/// A panic costs the event: the host parks it as a `fault`, with the panic's text and the name of the function. So refuse
+/// what can be foreseen, and let panics mean that the rules are wrong.
 pub trait Machine: Table + Sized + 'static {
     /// What the machine keeps about an entity, stored as JSON. Its layout has the table's `schema` number.
     type Data: Serialize + DeserializeOwned;

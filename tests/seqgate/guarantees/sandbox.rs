@@ -24,6 +24,10 @@ fn a_trap_costs_one_event() {
     assert_eq!((&letter["class"], &letter["code"]), (&json!("fault"), &json!("trap")));
     let message = letter["message"].as_str().unwrap();
     assert!(message.contains("apply"), "the guest's function is named: {message}");
+    assert!(
+        message.contains("attempt to divide by zero (machines/sensors/src/lib.rs:"),
+        "and its panic's text: {message}"
+    );
     // A higher snapshot supersedes it: the sensor is not lost.
     site.append(&lines(&[report("s1", r#"{"celsius":22000}"#).v(3)]));
     site.run();
