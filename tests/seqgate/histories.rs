@@ -2,6 +2,10 @@
 //!
 //! Seeds come from the environment for campaigns: `SEQGATE_SEEDS` (how many), `SEQGATE_SEED_FROM`, or one `SEQGATE_SEED`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use seqgate::store::{Faults, Point};
 use seqgate_model::{Coverage, History, diff, replay, shrink};
 
 use crate::sim::{drive, real};
@@ -84,7 +88,7 @@ fn the_program_agrees_with_the_oracle() {
         if history.setup.markers {
             continue;
         }
-        let run = runtime.block_on(real::run_history(&history));
+        let run = runtime.block_on(real::run_history(&history, Faults::none()));
         let oracle = replay(&history, &run.acts);
         let mut found: Vec<String> = oracle.complaints.iter().map(|c| format!("order: {c}")).collect();
         found.extend(diff(&oracle.observed, &run.observed));
@@ -103,6 +107,44 @@ fn the_program_agrees_with_the_oracle() {
     }
     println!("{ran} histories on the real way, {redone} batches redone\n{coverage}");
     assert!(n < REAL * 2 || ran >= 200, "only {ran} of {n} histories go the real way");
+}
+
+/// How many histories meet a store whose connection breaks.
+const BROKEN: u64 = 24;
+
+/// The same while every few commits break: before anything is on disk, with COMMIT sent and not carried out, and with
+/// COMMIT carried out and not answered. What is retried, redone or settled leaves no trace (G2, G3; R7).
+#[test]
+fn a_store_that_breaks_changes_nothing() {
+    let (from, n) = seeds(BROKEN);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let broken: Arc<[AtomicU64; 3]> = Arc::default();
+    for seed in from..from + n {
+        let history = History::generate(seed, size(seed));
+        if history.setup.markers {
+            continue;
+        }
+        let (reached, count) = (AtomicU64::new(seed), broken.clone());
+        let faults = Faults::new(move |point| {
+            let kind = match point {
+                Point::BeforeBegin => return false,
+                Point::MidWrite => 0,
+                Point::BeforeCommit => 1,
+                Point::AfterCommit => 2,
+            };
+            let breaks = reached.fetch_add(1, Relaxed) % 7 == 6;
+            count[kind].fetch_add(u64::from(breaks), Relaxed);
+            breaks
+        });
+        let run = runtime.block_on(real::run_history(&history, faults));
+        let oracle = replay(&history, &run.acts);
+        let mut found = oracle.complaints;
+        found.extend(diff(&oracle.observed, &run.observed));
+        assert_eq!(found, Vec::<String>::new(), "seed {seed}; rerun it with: tests/run --seed {seed}");
+    }
+    let counts = broken.each_ref().map(|n| n.load(Relaxed));
+    println!("broken in the middle, before and after COMMIT: {counts:?}");
+    assert!(n < BROKEN || counts.iter().all(|n| *n > 20), "{counts:?}");
 }
 
 /// The differences, a panic of the core among them.

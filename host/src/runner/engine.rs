@@ -15,7 +15,7 @@ use seqgate_decide::writes::Writes;
 use super::RunError;
 use super::rules::RulesProvider;
 use crate::clock::Clock;
-use crate::store::{Commit, NextStep, OperationId, Settled, Store, StoreError, Wants};
+use crate::store::{self, Commit, NextStep, OperationId, Settled, Store, StoreError, Wants};
 
 /// The first and the longest pause before a failed transaction is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(5));
@@ -138,6 +138,22 @@ impl Engine {
             match self.store.load(&wants, world).await {
                 Ok(()) => return Ok(()),
                 Err(error) => patience.wait_out(error, "load").await?,
+            }
+        }
+    }
+
+    /// Does something that may as well be done twice, until it is known to be done: a fault in the store is waited out.
+    pub async fn patiently<'s, T>(
+        &self,
+        what: &str,
+        mut operation: impl FnMut() -> store::Pending<'s, T>,
+    ) -> Result<T, RunError> {
+        let mut patience = Patience::new();
+        loop {
+            match operation().await {
+                Ok(done) => return Ok(done),
+                Err(error) if error.next_step() == NextStep::Settle => patience.pause(&error, what).await,
+                Err(error) => patience.wait_out(error, what).await?,
             }
         }
     }

@@ -126,7 +126,7 @@ pub async fn run(
         report.batches += p.batches.load(Ordering::Relaxed);
         report.redone += p.redone.load(Ordering::Relaxed);
     }
-    engine.store.compact_moves().await?;
+    engine.patiently("compact", || engine.store.compact_moves()).await?;
     report.elapsed = started.elapsed();
     Ok(report)
 }
@@ -143,13 +143,13 @@ async fn start(
     progress: &mut Vec<Arc<Progress>>,
 ) -> Result<(), RunError> {
     let store = &engine.store;
-    store.fix_partitions(&jsonl.name, jsonl.partitions).await?;
+    engine.patiently("fix partitions", || store.fix_partitions(&jsonl.name, jsonl.partitions)).await?;
     let mut owned = Vec::new();
     for partition in 0..jsonl.partitions {
-        owned.push(store.acquire(&jsonl.name, partition, owner).await?);
+        owned.push(engine.patiently("acquire", || store.acquire(&jsonl.name, partition, owner)).await?);
     }
     let starts: Vec<u64> = owned.iter().map(|o| o.offset).collect();
-    let stored = store.source_identity(&jsonl.name).await?.map(from_store);
+    let stored = engine.patiently("read", || store.source_identity(&jsonl.name)).await?.map(from_store);
     let source = Jsonl {
         name: jsonl.name.clone(),
         path: jsonl.path.clone(),
@@ -162,7 +162,8 @@ async fn start(
     let clock = engine.clock.clone();
     let reading = source.start(&starts, stored.as_ref(), directory(&engine.setups), clock, halted.clone())?;
     if let Some(identity) = reading.identity {
-        store.put_source_identity(&jsonl.name, &to_store(identity)).await?;
+        let identity = to_store(identity);
+        engine.patiently("store identity", || store.put_source_identity(&jsonl.name, &identity)).await?;
     }
     for (partition, (queue, owned)) in (0..).zip(reading.queues.into_iter().zip(owned)) {
         let shared = Arc::new(Progress::new());

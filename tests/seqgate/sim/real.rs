@@ -12,7 +12,7 @@ use seqgate::rules::{Cache, EngineOptions};
 use seqgate::runner::rules::Components;
 use seqgate::runner::{Act as Ran, Engine, Mode, Observer, RunError, run};
 use seqgate::store::views::{ConflictItem, DeadDetail, DeadFilter, DeferredFilter, EntityFilter, OutboxFilter, Page};
-use seqgate::store::{self, Store};
+use seqgate::store::{self, Faults, Store};
 use seqgate_decide::decide::{Action, DeadTarget, Input, OpenConflict};
 use seqgate_decide::envelope::{Decoded, Limits, Received, decode};
 use seqgate_decide::ids::{EntityId, Position};
@@ -51,10 +51,10 @@ pub struct RealRun {
 }
 
 /// Runs a history whose setup uses no markers.
-pub async fn run_history(history: &History) -> RealRun {
+pub async fn run_history(history: &History, faults: Faults) -> RealRun {
     assert!(!history.setup.markers, "components know no markers");
     let folder = tempfile::tempdir().unwrap();
-    let mut real = Real::open(history, folder.path()).await;
+    let mut real = Real::open(history, folder.path(), faults).await;
     for (i, step) in history.steps.iter().enumerate() {
         real.step(i, step).await;
     }
@@ -69,6 +69,7 @@ pub async fn run_history(history: &History) -> RealRun {
 
 struct Real<'h> {
     history: &'h History,
+    faults: Faults,
     folder: PathBuf,
     config: Config,
     engine: Engine,
@@ -85,7 +86,7 @@ struct Real<'h> {
 }
 
 impl<'h> Real<'h> {
-    async fn open(history: &'h History, folder: &Path) -> Self {
+    async fn open(history: &'h History, folder: &Path, faults: Faults) -> Self {
         let clock = Clock::manual(0);
         let config = config(history, folder);
         let acts: Arc<Mutex<model::Recorded>> = Arc::default();
@@ -95,10 +96,11 @@ impl<'h> Real<'h> {
             let SourceConfig::Jsonl(jsonl) = source;
             std::fs::write(jsonl.path.as_ref().unwrap(), b"").unwrap();
         }
-        let engine = engine(&config, clock.clone(), observer).await;
+        let engine = engine(&config, clock.clone(), observer, faults.clone()).await;
         let machines = engine.machines().await.unwrap();
         Self {
             history,
+            faults,
             folder: folder.to_owned(),
             config,
             engine,
@@ -125,12 +127,13 @@ impl<'h> Real<'h> {
                 self.flush().await;
                 self.engine.store.close().await.unwrap();
                 let observer = self.engine.observer.clone().unwrap();
-                self.engine = engine(&self.config, self.clock.clone(), observer).await;
+                self.engine = engine(&self.config, self.clock.clone(), observer, self.faults.clone()).await;
                 self.machines = self.engine.machines().await.unwrap();
             }
             Step::HandOver { source, partition } => {
                 self.flush().await;
-                self.engine.store.acquire(source, *partition, "another").await.unwrap();
+                let store = &self.engine.store;
+                self.engine.patiently("acquire", || store.acquire(source, *partition, "another")).await.unwrap();
             }
             Step::Repair(d) => {
                 self.flush().await;
@@ -432,20 +435,28 @@ fn config(history: &History, folder: &Path) -> Config {
     }
 }
 
-async fn engine(config: &Config, clock: Clock, observer: Arc<Observer>) -> Engine {
-    let store: Arc<dyn Store> = store::open(&config.store_url, store::Settings::default()).await.unwrap();
-    let (engine, cache) = rules_engine();
-    let cache = Cache::open(cache.clone()).unwrap();
-    let rules = Components::new(store.clone(), engine.clone(), Some(cache), &config.machines);
+async fn engine(config: &Config, clock: Clock, observer: Arc<Observer>, faults: Faults) -> Engine {
+    // Shipping rules is not what breaks here.
+    let calm = store::open(&config.store_url, store::Settings::default()).await.unwrap();
+    let rules = provider(&calm, config);
     for machine in &config.machines {
         let name = &machine.setup.name;
-        if store.active(name).await.unwrap().is_none() {
+        if calm.active(name).await.unwrap().is_none() {
             let loaded = rules.register(name, &components()[&**name], "test", 0).await.unwrap();
-            store.activate(name, loaded.digest(), "test", "first", 0).await.unwrap();
+            calm.activate(name, loaded.digest(), "test", "first", 0).await.unwrap();
         }
     }
+    calm.close().await.unwrap();
+    let settings = store::Settings { faults, ..store::Settings::default() };
+    let store = store::open(&config.store_url, settings).await.unwrap();
+    let rules = Arc::new(provider(&store, config));
     let setups = Arc::new(config.machines.iter().map(|m| m.setup.clone()).collect());
-    Engine { store, clock, rules: Arc::new(rules), setups, observer: Some(observer) }
+    Engine { store, clock, rules, setups, observer: Some(observer) }
+}
+
+fn provider(store: &Arc<dyn Store>, config: &Config) -> Components {
+    let (engine, cache) = rules_engine();
+    Components::new(store.clone(), engine.clone(), Some(Cache::open(cache.clone()).unwrap()), &config.machines)
 }
 
 fn observer(history: &History, acts: Arc<Mutex<model::Recorded>>, current: Arc<Mutex<Option<Act>>>) -> Arc<Observer> {
