@@ -8,6 +8,7 @@ use rand::RngExt;
 use seqgate_decide::decide::{Decision, Input, Undecided, decide};
 use seqgate_decide::ids::{EntityId, EventKey, Position};
 use seqgate_decide::machine::Machines;
+use seqgate_decide::rules::Reason;
 use seqgate_decide::setup::Setup;
 use seqgate_decide::world::{Need, World};
 use seqgate_decide::writes::Writes;
@@ -15,6 +16,7 @@ use seqgate_decide::writes::Writes;
 use super::RunError;
 use super::rules::RulesProvider;
 use crate::clock::Clock;
+use crate::store::error::Race;
 use crate::store::{self, Commit, NextStep, OperationId, Settled, Store, StoreError, Wants};
 
 /// The first and the longest pause before a failed transaction is tried again.
@@ -213,6 +215,10 @@ impl Engine {
             commit.activations = activations(machines, writes);
             match self.commit(&commit, &acts).await {
                 Ok(()) => return Ok((decision, ready)),
+                Err(StoreError::Raced(Race::Row("dead_letters"))) if matches!(input, Input::Person { .. }) => {
+                    let message = "somebody else has decided this dead letter meanwhile";
+                    return Err(RunError::Refused(Reason::new("not-open", message)));
+                }
                 Err(error) => match error.next_step() {
                     NextStep::Redo => patience.raced(&error).await,
                     NextStep::Reload => *machines = self.machines().await?,

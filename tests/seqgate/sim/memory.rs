@@ -193,6 +193,7 @@ impl Memory {
                 }
                 DeadWrite::Update(change) => {
                     let (_, row) = self.dead.iter_mut().find(|(d, _)| d == id).expect("it is there");
+                    assert_eq!(row.status, DeadStatus::Open, "only open letters are decided");
                     row.status = change.status.unwrap_or(row.status);
                     row.attempts = change.attempts.unwrap_or(row.attempts);
                     if let Some((class, code, message)) = &change.refusal {

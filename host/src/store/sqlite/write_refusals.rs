@@ -9,7 +9,8 @@ use super::batch::{Rows, Template};
 use super::codec::{EVENT, EVENT_COLUMNS, dependencies_text};
 use super::failures::failed;
 use super::transaction::Tx;
-use crate::store::Result;
+use crate::store::error::Race;
+use crate::store::{Result, StoreError};
 
 /// A waiting event's content never changes; what is put again has another standing.
 static DEFERRED: Template = Template::new(
@@ -64,7 +65,7 @@ pub(super) static DEAD_CHANGED: Template = Template::new(
        replaced_machine = coalesce(k.column10, replaced_machine), \
        replaced_source = coalesce(k.column11, replaced_source), \
        replaced_id = coalesce(k.column12, replaced_id) FROM "],
-    " AS k WHERE dead_letters.ref = k.column1",
+    " AS k WHERE dead_letters.ref = k.column1 AND dead_letters.status = 'open'",
 );
 
 static CONFLICTS: Template = Template::new(
@@ -87,15 +88,21 @@ pub(super) static CONFLICTS_CHANGED: Template = Template::new(
 
 pub(super) async fn write(tx: &mut Tx<'_>, writes: &Writes) -> Result<()> {
     write_deferred(tx, writes).await?;
-    let (mut dead, mut changed) = (Rows::of(&DEAD), Rows::of(&DEAD_CHANGED));
+    let (mut dead, mut changed, mut open) = (Rows::of(&DEAD), Rows::of(&DEAD_CHANGED), 0);
     for (id, write) in &writes.dead {
         match write {
             DeadWrite::Put(row) => push_dead(&mut dead, *id, row),
-            DeadWrite::Update(update) => push_dead_update(&mut changed, *id, update),
+            DeadWrite::Update(update) => {
+                push_dead_update(&mut changed, *id, update);
+                open += 1;
+            }
         }
     }
     tx.execute(&DEAD, dead, failed).await?;
-    tx.execute(&DEAD_CHANGED, changed, failed).await?;
+    // Only open letters are decided. One that names no entity has no other guard than this: somebody else was faster.
+    if tx.execute(&DEAD_CHANGED, changed, failed).await? != open {
+        return Err(StoreError::Raced(Race::Row("dead_letters")));
+    }
     let (mut conflicts, mut changed) = (Rows::of(&CONFLICTS), Rows::of(&CONFLICTS_CHANGED));
     for (id, write) in &writes.conflicts {
         match write {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use seqgate_decide::ids::EntityId;
 use seqgate_decide::verdict::Verdict;
 use seqgate_decide::world::Intent;
-use seqgate_decide::writes::{InboxWrite, Writes};
+use seqgate_decide::writes::{DeadStatus, DeadUpdate, DeadWrite, InboxWrite, Writes};
 
 use super::super::SqliteStore;
 use super::support::*;
@@ -244,4 +244,28 @@ async fn rows_that_cannot_be_stored_are_data_errors() {
     let error = commit(&store, &writes).await.unwrap_err();
     assert_eq!(error.next_step(), NextStep::Bisect, "{error}");
     assert_eq!(store.status().await.unwrap().entities, 0);
+}
+
+/// A malformed envelope names no entity, so its letter has no guard but its own status: two people close it once.
+#[tokio::test]
+async fn a_letter_is_decided_while_it_is_open() {
+    let (folder, id) = (Folder::new(), id(b"o1"));
+    let store = folder.open().await;
+    let mut writes = Writes::default();
+    let letter = put_dead(&mut writes, dead(event_for(&id, "e1", None, b""), false));
+    commit(&store, &writes).await.unwrap();
+    let close = |status| {
+        let mut writes = Writes::default();
+        let change = DeadUpdate { status: Some(status), at: 2, ..DeadUpdate::default() };
+        writes.dead.insert(letter, DeadWrite::Update(change));
+        writes.moves.insert(("events".into(), 0, Verdict::Malformed, Verdict::Skipped), 1);
+        writes
+    };
+    commit(&store, &close(DeadStatus::Skipped)).await.unwrap();
+    let late = commit(&store, &close(DeadStatus::Redriven)).await.unwrap_err();
+    assert!(matches!(late, StoreError::Raced(Race::Row("dead_letters"))), "{late}");
+    let row = store.dead_letter(letter).await.unwrap().unwrap().row;
+    assert_eq!(row.status, DeadStatus::Skipped);
+    let partitions = store.partitions().await.unwrap();
+    assert_eq!(partitions[0].verdicts.get(&Verdict::Skipped), Some(&1), "counted once");
 }
