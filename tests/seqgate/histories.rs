@@ -65,7 +65,7 @@ fn the_core_agrees_with_the_oracle() {
     }
     if let Some((seed, _)) = failed.first() {
         failed.iter().for_each(|(seed, found)| println!("seed {seed}: {}", found.join("\n    ")));
-        explain(&History::generate(*seed, size(*seed)));
+        explain(&History::generate(*seed, size(*seed)), |h| checked(h).0);
         panic!("{} seeds differ from the oracle; rerun the first with: tests/run --seed {seed}", failed.len());
     }
     println!("{coverage}");
@@ -88,25 +88,29 @@ fn the_program_agrees_with_the_oracle() {
         if history.setup.markers {
             continue;
         }
-        let run = runtime.block_on(real::run_history(&history, Faults::none()));
-        let oracle = replay(&history, &run.acts);
-        let mut found: Vec<String> = oracle.complaints.iter().map(|c| format!("order: {c}")).collect();
-        found.extend(diff(&oracle.observed, &run.observed));
-        if run.swept > 0 {
-            found.push(format!("{} entities were left to the sweep", run.swept));
-        }
+        let (found, reached, again) = on_the_real_way(&runtime, &history);
         if !found.is_empty() {
-            println!("seed {seed} differs on the real way:");
-            found.iter().for_each(|line| println!("    {line}"));
-            println!("    acts: {:?}", run.acts);
-            history.steps.iter().enumerate().for_each(|(i, step)| println!("  {i} {}", shown(step)));
+            println!("seed {seed} differs on the real way: {}", found.join("\n    "));
+            explain(&history, |h| on_the_real_way(&runtime, h).0);
             panic!("seed {seed} differs on the real way; rerun it with: tests/run --seed {seed}");
         }
-        coverage.merge(&oracle.coverage);
-        (ran, redone) = (ran + 1, redone + run.redone);
+        coverage.merge(&reached);
+        (ran, redone) = (ran + 1, redone + again);
     }
     println!("{ran} histories on the real way, {redone} batches redone\n{coverage}");
     assert!(n < REAL * 2 || ran >= 200, "only {ran} of {n} histories go the real way");
+}
+
+/// Everything in which the program and the oracle differ, what the run reached, and how often it redid a batch.
+fn on_the_real_way(runtime: &tokio::runtime::Runtime, history: &History) -> (Vec<String>, Coverage, u64) {
+    let run = runtime.block_on(real::run_history(history, Faults::none()));
+    let oracle = replay(history, &run.acts);
+    let mut found: Vec<String> = oracle.complaints.iter().map(|c| format!("order: {c}")).collect();
+    found.extend(diff(&oracle.observed, &run.observed));
+    if run.swept > 0 {
+        found.push(format!("{} entities were left to the sweep", run.swept));
+    }
+    (found, oracle.coverage, run.redone)
 }
 
 /// How many histories meet a store whose connection breaks.
@@ -156,10 +160,14 @@ fn checked(history: &History) -> (Vec<String>, Option<Coverage>) {
 }
 
 /// The smallest part of a history that still differs.
-fn explain(history: &History) {
-    let small = shrink(history, |h| !checked(h).0.is_empty());
+fn explain(history: &History, differences: impl Fn(&History) -> Vec<String>) {
+    let found = |h: &History| {
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| differences(h)));
+        ran.unwrap_or_else(|_| vec!["it panicked".into()])
+    };
+    let small = shrink(history, |h| !found(h).is_empty());
     println!("shrunk to {} steps, which differ:", small.steps.len());
-    checked(&small).0.iter().for_each(|line| println!("  {line}"));
+    found(&small).iter().for_each(|line| println!("  {line}"));
     small.setup.machines.iter().for_each(|(name, setup)| println!("  {name}: {setup:?}"));
     println!("  {:?}", small.setup.sources);
     small.steps.iter().enumerate().for_each(|(i, step)| println!("  {i} {}", shown(step)));
