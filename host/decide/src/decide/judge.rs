@@ -52,7 +52,7 @@ pub(super) fn newcomer(desk: &mut Desk<'_>, event: &Arc<Event>) -> Result<Judgem
     };
     match by_version {
         Some(judgement) => Ok(judgement),
-        None => tail(desk, event, &[], false),
+        None => tail(desk, event, &[]),
     }
 }
 
@@ -72,7 +72,12 @@ pub(super) fn waiting(desk: &mut Desk<'_>, row: &Waiting, overdue: bool) -> Resu
     if desk.ordering() == Ordering::Versioned && event.predecessor() != current {
         return Ok(Judgement::defer(DeferReason::Gap, &row.named));
     }
-    tail(desk, event, &row.named, overdue)
+    if overdue {
+        let message = format!("`{}` still has no edge from here after its deadline", event.kind);
+        let reason = Reason::new("early-deadline", message);
+        return Ok(Judgement::Refused { class: Verdict::Illegal, reason, unknown: false });
+    }
+    tail(desk, event, &row.named)
 }
 
 /// Steps 3 to 6.
@@ -157,12 +162,7 @@ fn place_unversioned(desk: &Desk<'_>) -> Option<Judgement> {
 }
 
 /// Steps 7 to 10, which hold under every ordering and for everybody whose turn it is.
-pub(super) fn tail(
-    desk: &mut Desk<'_>,
-    event: &Arc<Event>,
-    named: &[Dependency],
-    overdue: bool,
-) -> Result<Judgement, Need> {
+pub(super) fn tail(desk: &mut Desk<'_>, event: &Arc<Event>, named: &[Dependency]) -> Result<Judgement, Need> {
     if desk.machine.setup.ignore.contains(&event.kind) {
         return Ok(Judgement::Ignored);
     }
@@ -182,11 +182,6 @@ pub(super) fn tail(
         && !desk.ordering().uses_versions()
         && desk.machine.graph.is_early(state, &event.kind)
     {
-        if overdue {
-            let message = format!("`{}` still has no edge from here after its deadline", event.kind);
-            let reason = Reason::new("early-deadline", message);
-            return Ok(Judgement::Refused { class: Verdict::Illegal, reason, unknown: false });
-        }
         return Ok(Judgement::defer(DeferReason::Early, named));
     }
     Ok(match ask::apply(desk, event, named)? {

@@ -106,7 +106,7 @@ fn redrive(
     let outcome = match (entry.kind, &entry.event, &entry.timer) {
         (DeadKind::Event, Some(event), _) => {
             let event = event.clone();
-            let judgement = judge::tail(&mut desk, &event, &[], false)?;
+            let judgement = judge::tail(&mut desk, &event, &[])?;
             settle::settle(&mut desk, &event, Stand::Dead(entry), judgement)?
         }
         (DeadKind::Timer, _, Some((name, due))) => redrive_timer(&mut desk, &entry, name, *due)?,
@@ -298,7 +298,7 @@ fn replace(
             format!("the id `{}` was decided before; give the correction its own", event.key.id),
         );
     }
-    let judgement = judge::tail(&mut desk, event, &[], false)?;
+    let judgement = judge::tail(&mut desk, event, &[])?;
     if !matches!(judgement, Judgement::Accepted(_) | Judgement::Ignored) {
         return refused("not-accepted", format!("the corrected event is not accepted either: {}", why(&judgement)));
     }
