@@ -33,7 +33,9 @@ const LINKER: &str = "target.wasm32-unknown-unknown.rustflags=[\"-Clink-arg=-zst
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// No Cargo.toml, or one without a package.
-    #[error("{path} is no machine's folder: it has no Cargo.toml with a [package]. `seqgate new` makes one")]
+    #[error(
+        "{path} is no machine's folder: it has no Cargo.toml with a [package]; name the folder of a machine's crate, such as machines/orders"
+    )]
     NoPackage {
         /// The folder.
         path: PathBuf,
