@@ -3,14 +3,19 @@
 //! A source reads, decodes and routes; it decides nothing and stores nothing. Where to start comes from outside, and what it
 //! read goes into one bounded queue for each partition: a partition that is slow holds its own source up, never memory.
 
+pub mod budget;
+pub mod embedded;
 pub mod jsonl;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use seqgate_decide::envelope::Decoded;
+use seqgate_decide::envelope::{Decoded, Directory, Limits, Received, decode};
 use seqgate_decide::ids::EntityId;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
+
+pub use budget::{Budget, Room};
 
 /// What a partition's queue brings, in order.
 #[derive(Debug)]
@@ -37,6 +42,31 @@ pub struct Record {
     pub decoded: Decoded,
     /// Its bytes; kept only where they could not be read.
     pub raw: Option<Arc<[u8]>>,
+    /// How long decoding took.
+    pub took: Duration,
+    /// What it takes of its queue's room, until it is decided.
+    _room: Room,
+}
+
+impl Record {
+    /// A record with its share of the queue's room.
+    pub fn new(offset: u64, next: u64, decoded: Decoded, bytes: &[u8], took: Duration, room: Room) -> Self {
+        let raw = matches!(decoded, Decoded::Malformed(_)).then(|| bytes.into());
+        Self { offset, next, decoded, raw, took, _room: room }
+    }
+}
+
+/// Decodes a line or entry, and says how long that took.
+fn decoded(
+    bytes: &[u8],
+    received_at: i64,
+    machine: Option<&str>,
+    directory: &dyn Directory,
+    limits: &Limits,
+) -> (Decoded, Duration) {
+    let begun = Instant::now();
+    let received = Received { bytes, key: None, record_time: None, received_at, machine };
+    (decode(&received, directory, limits), begun.elapsed())
 }
 
 /// A partition's queue. It ends when the source has nothing more to give.
@@ -95,6 +125,14 @@ pub enum SourceError {
         what: String,
         /// Up to where the old one was read.
         stored: u64,
+    },
+    /// The host's own log cannot be read.
+    #[error("source `{name}`: cannot read its log")]
+    Log {
+        /// The source.
+        name: Arc<str>,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A line is longer than anything that could be an event.
     #[error("source `{name}`: the line at {offset} is longer than {limit} bytes; this cannot be a log of events")]

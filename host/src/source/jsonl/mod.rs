@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use seqgate_decide::envelope::{Decoded, Directory, Limits, Received, decode};
+use seqgate_decide::envelope::{Decoded, Directory, Limits};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::{Item, Queue, Record, SourceError, partition_of};
+use super::{Budget, Item, Queue, Record, Room, SourceError, decoded, partition_of};
 use crate::clock::Clock;
 
 pub use identity::{HEAD, Identity};
@@ -86,9 +86,20 @@ impl Jsonl {
             }
         };
         let (senders, queues) = (0..self.partitions).map(|_| mpsc::channel(self.queue.max(1))).unzip();
+        let budgets = (0..self.partitions).map(|_| Budget::of(self.partitions)).collect();
         let opened = identity.as_ref().map(|i| (i.device, i.inode));
-        let reader =
-            Reader { senders, starts: starts.to_vec(), opened, at: base, within, directory, clock, stop, source: self };
+        let reader = Reader {
+            senders,
+            budgets,
+            starts: starts.to_vec(),
+            opened,
+            at: base,
+            within,
+            directory,
+            clock,
+            stop,
+            source: self,
+        };
         let task = tokio::task::spawn_blocking(move || reader.run(input));
         Ok(Started { queues, identity, task })
     }
@@ -117,6 +128,7 @@ enum Input {
 struct Reader {
     source: Jsonl,
     senders: Vec<mpsc::Sender<Item>>,
+    budgets: Vec<Budget>,
     starts: Vec<u64>,
     /// Device and inode of the file that was opened.
     opened: Option<(u64, u64)>,
@@ -178,14 +190,8 @@ impl Reader {
         let offset = self.at;
         self.at += line.len() as u64;
         let bytes = line.strip_suffix(b"\n").unwrap_or(line);
-        let received = Received {
-            bytes,
-            key: None,
-            record_time: None,
-            received_at: self.clock.now(),
-            machine: self.source.machine.as_deref(),
-        };
-        let decoded = decode(&received, &*self.directory, &self.source.limits);
+        let machine = self.source.machine.as_deref();
+        let (decoded, took) = decoded(bytes, self.clock.now(), machine, &*self.directory, &self.source.limits);
         let entity = match &decoded {
             Decoded::Event(event) => Some(&event.entity),
             Decoded::Malformed(malformed) => malformed.entity.as_ref(),
@@ -194,9 +200,23 @@ impl Reader {
         if offset < self.starts[partition] {
             return true;
         }
-        let raw = matches!(decoded, Decoded::Malformed(_)).then(|| bytes.into());
-        let record = Record { offset, next: self.at, decoded, raw };
+        let Some(room) = self.room(partition, bytes.len()) else { return false };
+        let record = Record::new(offset, self.at, decoded, bytes, took, room);
         self.senders[partition].blocking_send(Item::Record(record)).is_ok()
+    }
+
+    /// Waits for room in a partition's queue; `None` when nobody takes it any more.
+    fn room(&self, partition: usize, bytes: usize) -> Option<Room> {
+        if let Some(room) = self.budgets[partition].try_take(bytes) {
+            return Some(room);
+        }
+        let (budget, sender) = (&self.budgets[partition], &self.senders[partition]);
+        tokio::runtime::Handle::current().block_on(async {
+            tokio::select! {
+                room = budget.take(bytes) => Some(room),
+                () = sender.closed() => None,
+            }
+        })
     }
 
     /// Tells every partition that all of it was delivered. At the very end it waits for room; otherwise the next time does.

@@ -20,6 +20,7 @@ mod list_operations;
 mod list_refusals;
 mod load;
 mod load_entities;
+mod log;
 mod open;
 mod partitions;
 pub(super) mod probe;
@@ -41,6 +42,7 @@ use sqlx::SqliteConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use tokio::sync::Mutex;
 
+use super::log::{Appended, Log, LogEntry, LogSize, NewEntry};
 use super::registry::{Activation, Registry, RulesRecord, Switch};
 use super::views::*;
 use super::{
@@ -119,6 +121,24 @@ impl Store for SqliteStore {
 
     fn close(&self) -> Pending<'_, ()> {
         Box::pin(self.close_all())
+    }
+}
+
+impl Log for SqliteStore {
+    fn append<'a>(&'a self, source: &'a str, entries: &'a [NewEntry], at: i64, most: u64) -> Pending<'a, Appended> {
+        Box::pin(self.append_log(source, entries, at, most))
+    }
+
+    fn read_log<'a>(&'a self, source: &'a str, partition: u32, from: u64, bytes: u64) -> Pending<'a, Vec<LogEntry>> {
+        Box::pin(self.read_log_entries(source, partition, from, bytes))
+    }
+
+    fn log_size<'a>(&'a self, source: &'a str) -> Pending<'a, LogSize> {
+        Box::pin(self.read_log_size(source))
+    }
+
+    fn prune_log<'a>(&'a self, source: &'a str, before: i64, most: u64) -> Pending<'a, u64> {
+        Box::pin(self.prune_log_entries(source, before, most))
     }
 }
 
