@@ -8,6 +8,8 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod demo;
+pub mod http;
+pub mod ingest;
 pub mod rules;
 pub mod runner;
 pub mod source;

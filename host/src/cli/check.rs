@@ -8,7 +8,7 @@ use super::failure::{FAILED, USAGE};
 use super::output::{Object, plain};
 use super::rules::differences;
 use crate::config::checked::fed_by_many;
-use crate::config::{Config, MachineConfig, SourceConfig};
+use crate::config::{Config, JsonlConfig, MachineConfig, SourceConfig};
 use crate::rules::prepare::{MAX_COMPONENT, prepare};
 use crate::rules::{self, Allocation, LoadedRules};
 use crate::runner::RunError;
@@ -161,22 +161,27 @@ fn look_at_rules(engine: &rules::Engine, machine: &MachineConfig, active: bool) 
 }
 
 async fn look_at_source(source: &SourceConfig, site: Option<&Site>) -> anyhow::Result<Finding> {
-    let SourceConfig::Jsonl(jsonl) = source;
-    let about = format!("source {}", jsonl.name);
-    let Some(path) = &jsonl.path else { return Ok(finding(Level::Ok, about, "standard input")) };
-    if let Err(error) = File::open(path) {
-        return Ok(finding(Level::Error, about, format!("cannot read {}: {error}", path.display())));
-    }
-    if path.is_dir() {
-        return Ok(finding(Level::Error, about, format!("{} is a folder; name a file", path.display())));
-    }
+    let about = format!("source {}", source.name());
+    let usable = match source {
+        SourceConfig::Embedded(_) => "filled by `POST /v1/events` and `seqgate ingest`".to_owned(),
+        SourceConfig::Jsonl(JsonlConfig { path: None, .. }) => "standard input".to_owned(),
+        SourceConfig::Jsonl(JsonlConfig { path: Some(path), .. }) => {
+            if let Err(error) = File::open(path) {
+                return Ok(finding(Level::Error, about, format!("cannot read {}: {error}", path.display())));
+            }
+            if path.is_dir() {
+                return Ok(finding(Level::Error, about, format!("{} is a folder; name a file", path.display())));
+            }
+            format!("{} can be read", path.display())
+        }
+    };
     if let Some(site) = site {
         let partitions = site.store.partitions().await?;
-        let stored = partitions.iter().filter(|p| p.source == jsonl.name && p.epoch > 0).count();
-        if stored > 0 && stored != jsonl.partitions as usize {
+        let stored = partitions.iter().filter(|p| p.source == *source.name() && p.epoch > 0).count();
+        if stored > 0 && stored != source.partitions() as usize {
             let text = format!("it was set up with {stored} partitions; set `partitions` back, or name a new source");
             return Ok(finding(Level::Configuration, about, text));
         }
     }
-    Ok(finding(Level::Ok, about, format!("{} can be read", path.display())))
+    Ok(finding(Level::Ok, about, usable))
 }

@@ -125,39 +125,37 @@ impl Source {
 }
 
 fn source_row(s: &SourceRow) -> Vec<String> {
-    let jsonl = s.configured.as_ref().map(|SourceConfig::Jsonl(jsonl)| jsonl);
-    let kind = match (jsonl, s.name.starts_with("repair:")) {
-        (Some(_), _) => "jsonl",
+    let configured = s.configured.as_ref();
+    let kind = match (configured, s.name.starts_with("repair:")) {
+        (Some(source), _) => source.kind(),
         (None, true) => "repair",
         (None, false) => "not configured",
     };
-    let path =
-        jsonl.map(|j| j.path.as_ref().map_or_else(|| "(standard input)".to_owned(), |p| p.display().to_string()));
+    let standard_input = |place: String| if place == "-" { "(standard input)".to_owned() } else { place };
     vec![
         s.name.clone(),
         kind.to_owned(),
-        show::or_dash(jsonl.and_then(|j| j.machine.as_deref())),
-        show::or_dash(jsonl.map(|j| j.partitions)),
+        show::or_dash(configured.and_then(|c| c.machine())),
+        show::or_dash(configured.map(SourceConfig::partitions)),
         show::or_dash(s.partitions.iter().map(|p| p.offset).max()),
         s.partitions.iter().map(|p| p.received).sum::<u64>().to_string(),
-        show::or_dash(path),
+        show::or_dash(configured.and_then(SourceConfig::place).map(standard_input)),
     ]
 }
 
 fn source_json(s: &SourceRow) -> Object {
-    let jsonl = s.configured.as_ref().map(|SourceConfig::Jsonl(jsonl)| jsonl);
-    let path = jsonl.map(|j| j.path.as_ref().map_or_else(|| "-".to_owned(), |p| p.display().to_string()));
+    let configured = s.configured.as_ref();
     let mut counts = std::collections::BTreeMap::new();
     for (verdict, n) in s.partitions.iter().flat_map(|p| &p.verdicts) {
         *counts.entry(*verdict).or_insert(0) += n;
     }
     Object::new()
         .put("name", &s.name)
-        .put("kind", jsonl.map(|_| "jsonl"))
+        .put("kind", configured.map(SourceConfig::kind))
         .put("configured", s.configured.is_some())
-        .put("path", path)
-        .put("machine", jsonl.and_then(|j| j.machine.as_deref()))
-        .put("partition_count", jsonl.map(|j| j.partitions))
+        .put("path", configured.and_then(SourceConfig::place))
+        .put("machine", configured.and_then(|c| c.machine()).map(|m| &**m))
+        .put("partition_count", configured.map(SourceConfig::partitions))
         .put("received", s.partitions.iter().map(|p| p.received).sum::<u64>())
         .put("summary", run::in_words(&counts))
         .put("partitions", s.partitions.iter().map(status::partition).collect::<Vec<_>>())

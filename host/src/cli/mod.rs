@@ -19,6 +19,7 @@ mod event;
 mod explain;
 mod failure;
 mod gap;
+mod ingest;
 mod operations;
 mod outbox;
 mod output;
@@ -65,6 +66,8 @@ enum Command {
     Demo(demo::Args),
     /// Read the sources and decide their events
     Run(run::Run),
+    /// Append events to an embedded source's log, a CloudEvent in JSON a line
+    Ingest(ingest::Ingest),
     /// Look at the configuration and what it names; changes nothing
     Check,
     /// What needs a person, and the sums
@@ -165,6 +168,7 @@ async fn dispatch(ctx: &Context, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(demo) => return demo.run(ctx).await,
         Command::Run(run) => run.run(ctx).await?,
+        Command::Ingest(ingest) => ingest.run(ctx).await?,
         Command::Check => return check::run(ctx).await,
         Command::Status => status::show(ctx).await?,
         Command::Entity(entity) => entity.run(ctx).await?,

@@ -64,6 +64,6 @@ impl Drop for Progress {
 
 /// The length of a source that ends.
 fn length(source: &SourceConfig) -> Option<u64> {
-    let SourceConfig::Jsonl(jsonl) = source;
+    let SourceConfig::Jsonl(jsonl) = source else { return None };
     std::fs::metadata(jsonl.path.as_ref()?).ok().map(|file| file.len())
 }

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use seqgate_decide::envelope::Limits;
 use seqgate_decide::verdict::Verdict;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -16,12 +19,20 @@ use super::failure::{failed, fenced};
 use super::output::Object;
 use super::progress::Progress;
 use super::{rules, show, status};
+use crate::config::SourceConfig;
 use crate::config::checked::fed_by_many;
+use crate::http;
+use crate::ingest::Ingest;
 use crate::rules::EngineOptions;
-use crate::runner::{self, Mode, Report, RunError};
+use crate::runner::run::directory;
+use crate::runner::{self, Live, Mode, Report, RunError, Stage};
 use crate::store::lock::{Holder, LockError, RunLock};
 use crate::store::views::Status;
 use crate::store::{self, Faults, Point, Settings};
+use crate::telemetry::Recorder;
+
+/// How long requests under way may take at the end.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// Read the sources and decide their events
 #[derive(Args, Debug)]
@@ -101,7 +112,10 @@ impl Run {
             observer: progress.as_ref().map(Progress::observer),
         };
         let mode = if self.until_idle { Mode::UntilIdle { timers: self.timers } } else { Mode::Follow };
-        let report = work(&engine, &site, &owner, mode).await?;
+        let report = match mode {
+            Mode::UntilIdle { .. } => work(&engine, &site, &owner, mode, &Live::default()).await?,
+            Mode::Follow => follow(ctx, &engine, &site, &owner).await?,
+        };
         drop(progress);
         let status = site.store.status().await?;
         site.store.close().await?;
@@ -109,8 +123,52 @@ impl Run {
     }
 }
 
+/// Runs beside what fills the embedded sources: their appenders, and the listener.
+async fn follow(ctx: &Context, engine: &runner::Engine, site: &Site, owner: &str) -> anyhow::Result<Report> {
+    let (config, mut live, mut ingests) = (&site.config, Live::default(), Vec::new());
+    let listener = match config.http {
+        Some(address) => Some(TcpListener::bind(address).await.map_err(|error| {
+            failed(
+                "listen",
+                format!("cannot listen on {address}: {error}; change http.listen, or stop who listens there"),
+            )
+        })?),
+        None => None,
+    };
+    for source in &config.sources {
+        let SourceConfig::Embedded(embedded) = source else { continue };
+        let (clock, directory) = (ctx.clock.clone(), directory(&engine.setups));
+        let limits = Limits { data: config.data_limit };
+        let (ingest, _) = Ingest::start(embedded.clone(), site.store.clone(), clock, directory, limits, true).await?;
+        live.grown.insert(embedded.name.clone(), ingest.grown());
+        ingests.push(ingest);
+    }
+    let (quit, told) = watch::channel(false);
+    let serving = match listener {
+        Some(listener) => {
+            // Whoever started it with port 0 wants to know.
+            eprintln!("listening on http://{}", listener.local_addr()?);
+            let metrics = http::Metrics::new(Recorder::start()?);
+            let host = http::Host { ingests: ingests.clone(), live: live.clone(), store: site.store.clone(), metrics };
+            Some(tokio::spawn(http::serve(listener, host, told)))
+        }
+        None => None,
+    };
+    let report = work(engine, site, owner, Mode::Follow, &live).await;
+    quit.send_replace(true);
+    drop(ingests);
+    if let Some(serving) = serving {
+        // A client that holds its connection open does not keep the host.
+        match tokio::time::timeout(CLOSING, serving).await {
+            Ok(ended) => ended??,
+            Err(_) => tracing::warn!("connections were still open"),
+        }
+    }
+    report
+}
+
 /// Runs until the end, or until the time that a stop may take is over.
-async fn work(engine: &runner::Engine, site: &Site, owner: &str, mode: Mode) -> anyhow::Result<Report> {
+async fn work(engine: &runner::Engine, site: &Site, owner: &str, mode: Mode, live: &Live) -> anyhow::Result<Report> {
     let (stop, stopped) = watch::channel(false);
     let within = site.config.stop_within;
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -118,11 +176,12 @@ async fn work(engine: &runner::Engine, site: &Site, owner: &str, mode: Mode) -> 
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
         tracing::info!(?within, "told to stop; the batch in hand is finished first");
         stop.send_replace(true);
+        live.stage.send_replace(Stage::Stopping);
         // A second signal does not wait.
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {}, () = tokio::time::sleep(within) => {} }
     };
     tokio::select! {
-        report = runner::run(engine, &site.config, owner, mode, stopped) => Ok(report?),
+        report = runner::run_live(engine, &site.config, owner, mode, stopped, live) => Ok(report?),
         () = told => Err(failed("late", format!(
             "the batch in hand did not end within {within:?} (run.stop_within); what is committed is safe, start it again"
         ))),

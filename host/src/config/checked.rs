@@ -1,6 +1,7 @@
 //! The configuration as the parts of the host use it: checked, with defaults, in units.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +18,13 @@ const EARLY_AFTER: Duration = Duration::from_secs(3600);
 const BATCH: u32 = 512;
 /// How long a stop may take, by default.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
-/// The most partitions of a file.
+/// How long an embedded log keeps what is decided, by default.
+const LOG_RETENTION: Duration = Duration::from_secs(3600);
+/// How much it holds at most, by default.
+const LOG_SIZE: u64 = 1 << 30;
+/// The least that it may be allowed.
+const LEAST_LOG: u64 = 1 << 20;
+/// The most partitions of a source.
 const MOST_PARTITIONS: u32 = 1024;
 
 /// A configuration that can be used.
@@ -35,6 +42,8 @@ pub struct Config {
     pub stop_within: Duration,
     /// The largest payload, in bytes.
     pub data_limit: usize,
+    /// Where `run` listens for HTTP.
+    pub http: Option<SocketAddr>,
 }
 
 impl Config {
@@ -66,6 +75,8 @@ pub struct MachineConfig {
 pub enum SourceConfig {
     /// A file, or standard input.
     Jsonl(JsonlConfig),
+    /// The host's own log.
+    Embedded(EmbeddedConfig),
 }
 
 impl SourceConfig {
@@ -73,6 +84,7 @@ impl SourceConfig {
     pub fn name(&self) -> &Arc<str> {
         match self {
             Self::Jsonl(jsonl) => &jsonl.name,
+            Self::Embedded(embedded) => &embedded.name,
         }
     }
 
@@ -80,8 +92,49 @@ impl SourceConfig {
     pub fn machine(&self) -> Option<&Arc<str>> {
         match self {
             Self::Jsonl(jsonl) => jsonl.machine.as_ref(),
+            Self::Embedded(embedded) => embedded.machine.as_ref(),
         }
     }
+
+    /// How many partitions it has.
+    pub fn partitions(&self) -> u32 {
+        match self {
+            Self::Jsonl(jsonl) => jsonl.partitions,
+            Self::Embedded(embedded) => embedded.partitions,
+        }
+    }
+
+    /// The word of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Jsonl(_) => "jsonl",
+            Self::Embedded(_) => "embedded",
+        }
+    }
+
+    /// Where it reads from, for people; the host's own log has no place of its own.
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Self::Jsonl(JsonlConfig { path: Some(path), .. }) => Some(path.display().to_string()),
+            Self::Jsonl(_) => Some("-".to_owned()),
+            Self::Embedded(_) => None,
+        }
+    }
+}
+
+/// The log that `POST /v1/events` and `seqgate ingest` fill.
+#[derive(Clone, Debug)]
+pub struct EmbeddedConfig {
+    /// The source's name.
+    pub name: Arc<str>,
+    /// The machine, where events need not name theirs.
+    pub machine: Option<Arc<str>>,
+    /// How many partitions.
+    pub partitions: u32,
+    /// How long what is decided stays, where there is room.
+    pub retention: Duration,
+    /// The most bytes that it holds.
+    pub max_size: u64,
 }
 
 /// A file with an event a line.
@@ -98,9 +151,6 @@ pub struct JsonlConfig {
 }
 
 pub(super) fn check(raw: Raw, folder: &Path) -> Result<Config, String> {
-    if raw.http.is_some() {
-        return Err("`[http]`: this version has no HTTP listener yet; take the section out".into());
-    }
     let machines = raw.machine.into_iter().map(|m| machine(m, folder)).collect::<Result<Vec<_>, _>>()?;
     unique("machine", machines.iter().map(|m| &*m.setup.name))?;
     if machines.is_empty() {
@@ -115,8 +165,17 @@ pub(super) fn check(raw: Raw, folder: &Path) -> Result<Config, String> {
         stop_within: in_unit("run.stop_within", raw.run.stop_within.as_deref(), units::duration)?
             .unwrap_or(STOP_WITHIN),
         data_limit: in_unit("run.data_limit", raw.run.data_limit.as_deref(), units::size)?.unwrap_or(1 << 20) as usize,
+        http: raw.http.map(|http| listen(&http.listen)).transpose()?,
         machines,
         sources,
+    })
+}
+
+fn listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "http.listen is `{text}`; write an address and a port, as 127.0.0.1:8080, or port 0 for any that is free"
+        )
     })
 }
 
@@ -179,26 +238,35 @@ fn source(raw: RawSource, folder: &Path, machines: &[&str]) -> Result<SourceConf
         let hint = super::raw::nearest(machine, machines).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
         return Err(format!("{}: no machine `{machine}` is configured{hint}", at("machine")));
     }
-    match raw.kind {
-        RawKind::Jsonl => {}
-        RawKind::Embedded | RawKind::Kafka => {
-            return Err(format!("{}: this version reads `jsonl` only", at("kind")));
-        }
+    if raw.kind == RawKind::Kafka {
+        return Err(format!("{}: this version reads `jsonl` and `embedded`", at("kind")));
     }
     if raw.topics.is_some() || raw.properties.is_some() {
         return Err(format!("{}: `topics` and `properties` are for kafka", at("kind")));
     }
-    let path = raw.path.as_deref().ok_or_else(|| format!("{} is missing; name a file, or `-`", at("path")))?;
     let partitions = at_least_one(&at("partitions"), raw.partitions.unwrap_or(4))?;
     if partitions > MOST_PARTITIONS {
         return Err(format!("{} is {partitions}; at most {MOST_PARTITIONS}", at("partitions")));
     }
-    Ok(SourceConfig::Jsonl(JsonlConfig {
-        name: raw.name.as_str().into(),
-        path: (path != "-").then(|| folder.join(path)),
-        machine: raw.machine.as_deref().map(Into::into),
-        partitions,
-    }))
+    let (name, machine) = (raw.name.as_str().into(), raw.machine.as_deref().map(Into::into));
+    if raw.kind == RawKind::Embedded {
+        if raw.path.is_some() {
+            return Err(format!("{}: an embedded source has no file; its log is in the store", at("path")));
+        }
+        let retention = in_unit(&at("retention"), raw.retention.as_deref(), units::duration)?;
+        let max_size = in_unit(&at("max_size"), raw.max_size.as_deref(), units::size)?.unwrap_or(LOG_SIZE);
+        if max_size < LEAST_LOG {
+            return Err(format!("{} is {max_size} bytes; at least 1MiB", at("max_size")));
+        }
+        let retention = retention.unwrap_or(LOG_RETENTION);
+        return Ok(SourceConfig::Embedded(EmbeddedConfig { name, machine, partitions, retention, max_size }));
+    }
+    if raw.retention.is_some() || raw.max_size.is_some() {
+        return Err(format!("{}: `retention` and `max_size` are for embedded", at("kind")));
+    }
+    let path = raw.path.as_deref().ok_or_else(|| format!("{} is missing; name a file, or `-`", at("path")))?;
+    let path = (path != "-").then(|| folder.join(path));
+    Ok(SourceConfig::Jsonl(JsonlConfig { name, path, machine, partitions }))
 }
 
 fn store_url(url: &str, folder: &Path) -> Result<String, String> {

@@ -19,8 +19,16 @@ pub struct Raw {
     /// `[run]`
     #[serde(default)]
     pub run: RawRun,
-    /// `[http]`: named in the design, not there yet.
-    pub http: Option<toml::Table>,
+    /// `[http]`
+    pub http: Option<RawHttp>,
+}
+
+/// `[http]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawHttp {
+    /// Where to listen: `127.0.0.1:8080`.
+    pub listen: String,
 }
 
 /// `[store]`
@@ -117,7 +125,7 @@ pub struct RawLimits {
 pub struct RawSource {
     /// The source's name.
     pub name: String,
-    /// `jsonl`
+    /// `jsonl` or `embedded`
     pub kind: RawKind,
     /// The file, or `-` for standard input.
     pub path: Option<String>,
@@ -125,6 +133,10 @@ pub struct RawSource {
     pub machine: Option<String>,
     /// How many partitions.
     pub partitions: Option<u32>,
+    /// How long the embedded log keeps what is decided.
+    pub retention: Option<String>,
+    /// How much the embedded log may hold.
+    pub max_size: Option<String>,
     /// Kafka's topics.
     pub topics: Option<Vec<String>>,
     /// librdkafka's properties.

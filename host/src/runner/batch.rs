@@ -15,6 +15,7 @@ use super::RunError;
 use super::engine::{Act, Engine, Patience, Pending, activations, event_needs};
 use crate::source::Record;
 use crate::store::{Commit, Fence, NextStep, StoreError};
+use crate::telemetry::Phase;
 
 /// A batch stops deciding after this long: a slow entity delays others by at most that, and one time limit (R7).
 const MOST_DECIDING: Duration = Duration::from_millis(250);
@@ -78,7 +79,10 @@ impl Owned {
             commit.activations = activations(machines, writes);
             commit.switches = self.new_switches(&commit.activations);
             commit.fence = Some(self.fence(next, taken as u64));
-            match engine.commit(&commit, &acts).await {
+            let committing = Instant::now();
+            let committed = engine.commit(&commit, &acts).await;
+            Phase::Commit.took(committing.elapsed());
+            match committed {
                 Ok(()) => {
                     self.switched.append(&mut commit.switches);
                     self.offset = next;
@@ -141,16 +145,25 @@ impl Owned {
         now: i64,
     ) -> Result<Pending, RunError> {
         let mut world = World::new();
+        let loading = Instant::now();
         engine.load(records.iter().flat_map(needs), &mut world).await?;
         let mut pending = Pending::new(world);
-        let started = Instant::now();
+        let (mut loaded, started) = (loading.elapsed(), Instant::now());
         loop {
             // The rules compute: other tasks of this thread are moved away for as long.
             let stopped =
                 tokio::task::block_in_place(|| self.decide_some(machines, records, &mut pending, now, started));
             match stopped {
-                Stopped::Done => return Ok(pending),
-                Stopped::Needs(need) => engine.load([need], &mut pending.world).await?,
+                Stopped::Done => {
+                    Phase::Load.took(loaded);
+                    Phase::Decide.took(loading.elapsed() - loaded);
+                    return Ok(pending);
+                }
+                Stopped::Needs(need) => {
+                    let more = Instant::now();
+                    engine.load([need], &mut pending.world).await?;
+                    loaded += more.elapsed();
+                }
                 Stopped::Refused(reason) => return Err(RunError::Refused(reason)),
             }
         }

@@ -2,13 +2,14 @@
 //!
 //! - [`engine`]: what every task shares, and single decisions in transactions of their own
 //! - [`batch`]: one batch, from records to rows; [`partition`]: the task that owns a partition
-//! - [`tend`]: timers, deadlines and the sweep; [`rules`]: the rules in force
+//! - `log`: the embedded sources' log; [`tend`]: timers, deadlines and the sweep; [`rules`]: the rules in force
 //! - [`mod@run`]: starts all of it, and stops it
 //!
 //! The core decides, the store writes; the runner only carries. It knows neither SQL nor Wasm.
 
 pub mod batch;
 pub mod engine;
+mod log;
 pub mod partition;
 pub mod rules;
 pub mod run;
@@ -23,7 +24,7 @@ use crate::source::SourceError;
 use crate::store::StoreError;
 
 pub use engine::{Act, Engine, Observer};
-pub use run::{Mode, Report, run};
+pub use run::{Live, Mode, Report, Stage, run, run_live};
 
 /// Why the runner, or a single action, ended.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,7 @@ use super::RunError;
 use super::batch::Owned;
 use super::engine::Engine;
 use crate::source::{Item, Queue, Record};
+use crate::telemetry::Phase;
 
 /// How long a batch waits for company, once it has a first event.
 const LINGER: Duration = Duration::from_millis(2);
@@ -68,7 +69,12 @@ impl Task {
         let mut advanced = Instant::now();
         let mut records = Vec::with_capacity(self.batch);
         while !*self.stop.borrow() {
+            let waiting = Instant::now();
             let Some(gathered) = self.gather(&mut records).await else { break };
+            if !records.is_empty() {
+                Phase::Fetch.took(waiting.elapsed());
+                Phase::Decode.took(records.iter().map(|record| record.took).sum());
+            }
             let mut begin = 0;
             while begin < records.len() && !*self.stop.borrow() {
                 let done = owned.batch(&self.engine, &mut machines, &records[begin..]).await?;
@@ -76,6 +82,8 @@ impl Task {
                 self.progress.received.fetch_add(done.taken as u64, Ordering::Relaxed);
                 self.progress.batches.fetch_add(1, Ordering::Relaxed);
                 self.progress.redone.fetch_add(done.redone, Ordering::Relaxed);
+                metrics::counter!("seqgate_batches_total").increment(1);
+                metrics::counter!("seqgate_batches_redone_total").increment(done.redone);
             }
             if begin < records.len() {
                 break;

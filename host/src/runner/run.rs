@@ -1,5 +1,6 @@
 //! Starts a task for each partition and those that tend, and stops them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,12 +12,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::engine::Engine;
+use super::log::StoreLog;
 use super::partition::{Progress, Task};
 use super::{RunError, tend};
-use crate::config::{Config, JsonlConfig, SourceConfig, checked};
-use crate::source::SourceError;
+use crate::config::{Config, EmbeddedConfig, JsonlConfig, SourceConfig, checked};
+use crate::source::embedded::Embedded;
 use crate::source::jsonl::{Identity, Jsonl};
-use crate::store::{NextStep, SourceIdentity};
+use crate::source::{Queue, SourceError};
+use crate::store::{NextStep, Ownership, SourceIdentity};
 
 /// How often timers, deadlines and the sweep are looked at.
 const TEND: Duration = Duration::from_secs(1);
@@ -50,6 +53,27 @@ pub struct Report {
     pub elapsed: Duration,
 }
 
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Rules and partitions are being taken.
+    #[default]
+    Starting,
+    /// Every source is read.
+    Running,
+    /// Batches in hand are finished.
+    Stopping,
+}
+
+/// What a run shares with those beside it.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// By embedded source, what changes when this process has appended to its log.
+    pub grown: BTreeMap<Arc<str>, watch::Receiver<u64>>,
+    /// How far it has come.
+    pub stage: watch::Sender<Stage>,
+}
+
 /// The orderings of the configured machines, for decoding.
 struct Orderings(Vec<Arc<setup::Setup>>);
 
@@ -75,6 +99,21 @@ pub async fn run(
     mode: Mode,
     stop: watch::Receiver<bool>,
 ) -> Result<Report, RunError> {
+    run_live(engine, config, owner, mode, stop, &Live::default()).await
+}
+
+/// The same beside an HTTP listener, say.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_live(
+    engine: &Engine,
+    config: &Config,
+    owner: &str,
+    mode: Mode,
+    stop: watch::Receiver<bool>,
+    live: &Live,
+) -> Result<Report, RunError> {
     if let Some(machine) = checked::fed_by_many(config).into_iter().next() {
         return Err(RunError::ManySources(machine));
     }
@@ -87,10 +126,15 @@ pub async fn run(
     tend::unreadable(engine, &mut machines).await?;
     let mut tasks: JoinSet<Result<(), RunError>> = JoinSet::new();
     let mut progress = Vec::new();
+    let mut starting =
+        Starting { engine, config, owner, mode, live, halted: &halted, tasks: &mut tasks, progress: &mut progress };
     for source in &config.sources {
-        let SourceConfig::Jsonl(jsonl) = source;
-        start(engine, config, jsonl, owner, mode, &halted, &mut tasks, &mut progress).await?;
+        match source {
+            SourceConfig::Jsonl(jsonl) => starting.jsonl(jsonl).await?,
+            SourceConfig::Embedded(embedded) => starting.embedded(embedded).await?,
+        }
     }
+    live.stage.send_replace(Stage::Running);
     let forward = tokio::spawn(forward(stop, halt.clone()));
     let tending = match mode {
         Mode::Follow => Some(tokio::spawn(tend_on(engine.clone(), progress.clone(), halted.clone(), halt.clone()))),
@@ -131,65 +175,106 @@ pub async fn run(
     Ok(report)
 }
 
-#[allow(clippy::too_many_arguments)]
-async fn start(
-    engine: &Engine,
-    config: &Config,
-    jsonl: &JsonlConfig,
-    owner: &str,
+/// Starts one source after the other.
+struct Starting<'r> {
+    engine: &'r Engine,
+    config: &'r Config,
+    owner: &'r str,
     mode: Mode,
-    halted: &watch::Receiver<bool>,
-    tasks: &mut JoinSet<Result<(), RunError>>,
-    progress: &mut Vec<Arc<Progress>>,
-) -> Result<(), RunError> {
-    let store = &engine.store;
-    engine.patiently("fix partitions", || store.fix_partitions(&jsonl.name, jsonl.partitions)).await?;
-    let mut owned = Vec::new();
-    for partition in 0..jsonl.partitions {
-        owned.push(engine.patiently("acquire", || store.acquire(&jsonl.name, partition, owner)).await?);
-    }
-    let starts: Vec<u64> = owned.iter().map(|o| o.offset).collect();
-    let stored = engine.patiently("read", || store.source_identity(&jsonl.name)).await?.map(from_store);
-    let source = Jsonl {
-        name: jsonl.name.clone(),
-        path: jsonl.path.clone(),
-        machine: jsonl.machine.clone(),
-        partitions: jsonl.partitions,
-        follow: mode == Mode::Follow,
-        limits: Limits { data: config.data_limit },
-        queue: config.batch * 2,
-    };
-    let clock = engine.clock.clone();
-    let reading = source.start(&starts, stored.as_ref(), directory(&engine.setups), clock, halted.clone())?;
-    if let Some(identity) = reading.identity {
-        let identity = to_store(identity);
-        engine.patiently("store identity", || store.put_source_identity(&jsonl.name, &identity)).await?;
-    }
-    for (partition, (queue, owned)) in (0..).zip(reading.queues.into_iter().zip(owned)) {
-        let shared = Arc::new(Progress::new());
-        progress.push(shared.clone());
-        let task = Task {
-            engine: engine.clone(),
-            source: jsonl.name.clone(),
-            partition,
-            epoch: owned.epoch,
-            offset: owned.offset,
-            queue,
-            batch: config.batch,
-            stop: halted.clone(),
-            progress: shared,
+    live: &'r Live,
+    halted: &'r watch::Receiver<bool>,
+    tasks: &'r mut JoinSet<Result<(), RunError>>,
+    progress: &'r mut Vec<Arc<Progress>>,
+}
+
+impl Starting<'_> {
+    async fn jsonl(&mut self, jsonl: &JsonlConfig) -> Result<(), RunError> {
+        let (engine, store) = (self.engine, &self.engine.store);
+        let owned = self.acquire(&jsonl.name, jsonl.partitions).await?;
+        let starts: Vec<u64> = owned.iter().map(|o| o.offset).collect();
+        let stored = engine.patiently("read", || store.source_identity(&jsonl.name)).await?.map(from_store);
+        let source = Jsonl {
+            name: jsonl.name.clone(),
+            path: jsonl.path.clone(),
+            machine: jsonl.machine.clone(),
+            partitions: jsonl.partitions,
+            follow: self.mode == Mode::Follow,
+            limits: Limits { data: self.config.data_limit },
+            queue: self.config.batch * 2,
         };
-        tasks.spawn(task.run());
-    }
-    // A read from standard input ends when its writer lets it: a stop leaves it behind.
-    let (mut halted, left_behind) = (halted.clone(), jsonl.path.is_none());
-    tasks.spawn(async move {
-        tokio::select! {
-            ended = reading.task => ended?.map_err(|e: SourceError| e.into()),
-            _ = halted.wait_for(|stop| *stop), if left_behind => Ok(()),
+        let (clock, directory) = (engine.clock.clone(), directory(&engine.setups));
+        let reading = source.start(&starts, stored.as_ref(), directory, clock, self.halted.clone())?;
+        if let Some(identity) = reading.identity {
+            let identity = to_store(identity);
+            engine.patiently("store identity", || store.put_source_identity(&jsonl.name, &identity)).await?;
         }
-    });
-    Ok(())
+        self.partitions(&jsonl.name, reading.queues, owned);
+        // A read from standard input ends when its writer lets it: a stop leaves it behind.
+        let (mut halted, left_behind) = (self.halted.clone(), jsonl.path.is_none());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                ended = reading.task => ended?.map_err(|e: SourceError| e.into()),
+                _ = halted.wait_for(|stop| *stop), if left_behind => Ok(()),
+            }
+        });
+        Ok(())
+    }
+
+    async fn embedded(&mut self, embedded: &EmbeddedConfig) -> Result<(), RunError> {
+        let owned = self.acquire(&embedded.name, embedded.partitions).await?;
+        let starts: Vec<u64> = owned.iter().map(|o| o.offset).collect();
+        let nobody = || watch::channel(0).1;
+        let source = Embedded {
+            name: embedded.name.clone(),
+            machine: embedded.machine.clone(),
+            follow: self.mode == Mode::Follow,
+            limits: Limits { data: self.config.data_limit },
+            queue: self.config.batch * 2,
+            log: Arc::new(StoreLog { engine: self.engine.clone(), source: embedded.name.clone() }),
+            grown: self.live.grown.get(&embedded.name).cloned().unwrap_or_else(nobody),
+        };
+        let directory = directory(&self.engine.setups);
+        let (queues, mut readers) = source.start(&starts, &directory, &self.engine.clock, self.halted);
+        self.partitions(&embedded.name, queues, owned);
+        self.tasks.spawn(async move {
+            while let Some(ended) = readers.join_next().await {
+                ended??;
+            }
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Takes a source's partitions over.
+    async fn acquire(&self, source: &str, partitions: u32) -> Result<Vec<Ownership>, RunError> {
+        let (engine, store) = (self.engine, &self.engine.store);
+        engine.patiently("fix partitions", || store.fix_partitions(source, partitions)).await?;
+        let mut owned = Vec::new();
+        for partition in 0..partitions {
+            owned.push(engine.patiently("acquire", || store.acquire(source, partition, self.owner)).await?);
+        }
+        Ok(owned)
+    }
+
+    /// A task for each of a source's queues.
+    fn partitions(&mut self, source: &Arc<str>, queues: Vec<Queue>, owned: Vec<Ownership>) {
+        for (partition, (queue, owned)) in (0..).zip(queues.into_iter().zip(owned)) {
+            let shared = Arc::new(Progress::new());
+            self.progress.push(shared.clone());
+            let task = Task {
+                engine: self.engine.clone(),
+                source: source.clone(),
+                partition,
+                epoch: owned.epoch,
+                offset: owned.offset,
+                queue,
+                batch: self.config.batch,
+                stop: self.halted.clone(),
+                progress: shared,
+            };
+            self.tasks.spawn(task.run());
+        }
+    }
 }
 
 /// Passes a stop from outside on.

@@ -184,6 +184,9 @@ pub enum AlarmKind {
 }
 
 impl AlarmKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Parked, Self::Conflict, Self::IntentDiffers, Self::SkippedCame];
+
     /// Its name in output and in the store.
     pub const fn name(self) -> &'static str {
         match self {

@@ -16,7 +16,7 @@ use crate::store::Result;
 use crate::store::views::{Blocked, BlockedBy, EntityDetail, EntityFilter, EntitySummary, Gap, Listing, Page};
 
 /// Every entity that something holds; their addresses come from small indexes. `?1`, `?2`: after this address.
-const HELD: &str = "SELECT machine, key FROM dead_letters INDEXED BY dead_letters_open \
+pub(super) const HELD: &str = "SELECT machine, key FROM dead_letters INDEXED BY dead_letters_open \
      WHERE status = 'open' AND blocks = 1 AND (machine, key) > (?1, ?2) \
      UNION SELECT machine, key FROM deferred INDEXED BY deferred_by_reason \
      WHERE reason = 'schema' AND (machine, key) > (?1, ?2) \

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use seqgate_decide::verdict::Verdict;
-use sqlx::SqliteConnection;
+use sqlx::{AssertSqlSafe, SqliteConnection};
 
 use super::SqliteStore;
 use super::codec::Reader;
 use super::failures::failed;
+use super::list_entities::HELD;
 use crate::store::Result;
 use crate::store::views::{PartitionItem, Stand, Status};
 
@@ -62,6 +63,10 @@ impl SqliteStore {
             sqlx::query_as(WITHOUT_REVISION).fetch_one(snapshot.conn()).await.map_err(failed)?;
         status.entities = rows.abs_diff(empty);
         status.ghosts = ghosts.unsigned_abs();
+        let held = format!("SELECT count(*) FROM ({HELD})");
+        let held = sqlx::query_scalar(AssertSqlSafe(held)).bind("").bind(Vec::<u8>::new());
+        let held: i64 = held.fetch_one(snapshot.conn()).await.map_err(failed)?;
+        status.blocked = held.unsigned_abs();
         let mut stands = [Stand::default(); STANDS.len()];
         for (sql, stand) in STANDS.into_iter().zip(&mut stands) {
             let row = sqlx::query(sql).fetch_one(snapshot.conn()).await.map_err(failed)?;

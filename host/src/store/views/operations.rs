@@ -139,6 +139,8 @@ pub struct Status {
     pub entities: u64,
     /// Entities that have only waiting events (R5).
     pub ghosts: u64,
+    /// Entities that something holds, as `entity list --blocked` shows them.
+    pub blocked: u64,
     /// Waiting events.
     pub deferred: Stand,
     /// Open dead letters.

@@ -1,8 +1,12 @@
-//! Log lines: always on standard error, so that standard output holds nothing but answers.
+//! Log lines: always on standard error, so that standard output holds nothing but answers. And measurements ([`metrics`]).
+
+pub mod metrics;
 
 use std::io::IsTerminal as _;
 
 use tracing_subscriber::EnvFilter;
+
+pub use metrics::{Phase, Recorder};
 
 /// Where the level is taken from when the command line names none.
 pub const VARIABLE: &str = "SEQGATE_LOG";
