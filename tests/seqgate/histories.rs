@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use seqgate::store::{Faults, Point};
-use seqgate_model::{Coverage, History, diff, replay, shrink};
+use seqgate_model::{Coverage, History, diff, in_logs, replay, shrink};
 
+use crate::sim::real::Way;
 use crate::sim::{drive, real};
 
 /// Seeds of a normal run.
@@ -80,7 +81,17 @@ const REAL: u64 = 240;
 /// The same on the real way: bytes in files, components, the runner, SQLite, restarts; rows compared.
 #[test]
 fn the_program_agrees_with_the_oracle() {
-    let (from, n) = seeds(REAL * 2);
+    agrees(REAL, Way::Files);
+}
+
+/// The same through the ingest and its log.
+#[test]
+fn the_program_agrees_with_the_oracle_through_the_ingest() {
+    agrees(REAL / 2, Way::Logs);
+}
+
+fn agrees(normal: u64, way: Way) {
+    let (from, n) = seeds(normal * 2);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (mut ran, mut redone, mut coverage) = (0, 0, Coverage::default());
     for seed in from..from + n {
@@ -88,22 +99,24 @@ fn the_program_agrees_with_the_oracle() {
         if history.setup.markers {
             continue;
         }
-        let (found, reached, again) = on_the_real_way(&runtime, &history);
+        let (found, reached, again) = on_the_real_way(&runtime, &history, way);
         if !found.is_empty() {
-            println!("seed {seed} differs on the real way: {}", found.join("\n    "));
-            explain(&history, |h| on_the_real_way(&runtime, h).0);
-            panic!("seed {seed} differs on the real way; rerun it with: tests/run --seed {seed}");
+            println!("seed {seed} differs on the real way, {way:?}: {}", found.join("\n    "));
+            explain(&history, |h| on_the_real_way(&runtime, h, way).0);
+            panic!("seed {seed} differs on the real way, {way:?}; rerun it with: tests/run --seed {seed}");
         }
         coverage.merge(&reached);
         (ran, redone) = (ran + 1, redone + again);
     }
     println!("{ran} histories on the real way, {redone} batches redone\n{coverage}");
-    assert!(n < REAL * 2 || ran >= 200, "only {ran} of {n} histories go the real way");
+    assert!(n < normal * 2 || ran >= normal * 5 / 6, "only {ran} of {n} histories go the real way");
 }
 
 /// Everything in which the program and the oracle differ, what the run reached, and how often it redid a batch.
-fn on_the_real_way(runtime: &tokio::runtime::Runtime, history: &History) -> (Vec<String>, Coverage, u64) {
-    let run = runtime.block_on(real::run_history(history, Faults::none()));
+fn on_the_real_way(runtime: &tokio::runtime::Runtime, history: &History, way: Way) -> (Vec<String>, Coverage, u64) {
+    let in_logs = (way == Way::Logs).then(|| in_logs(history));
+    let history = in_logs.as_ref().unwrap_or(history);
+    let run = runtime.block_on(real::run_history(history, way, Faults::none()));
     let oracle = replay(history, &run.acts);
     let mut found: Vec<String> = oracle.complaints.iter().map(|c| format!("order: {c}")).collect();
     found.extend(diff(&oracle.observed, &run.observed));
@@ -140,7 +153,7 @@ fn a_store_that_breaks_changes_nothing() {
             count[kind].fetch_add(u64::from(breaks), Relaxed);
             breaks
         });
-        let run = runtime.block_on(real::run_history(&history, faults));
+        let run = runtime.block_on(real::run_history(&history, Way::Files, faults));
         let oracle = replay(&history, &run.acts);
         let mut found = oracle.complaints;
         found.extend(diff(&oracle.observed, &run.observed));

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use seqgate_model as model;
 
-use crate::program::{Site, batch, events, machine, until};
+use crate::program::{Site, batch, embedded, events, machine, until};
 use crate::stream::{Stream, stream};
 use crate::tables::{self, Tables};
 
@@ -22,6 +22,15 @@ fn site(stream: &Stream, partitions: u32) -> Site {
     let machines = ["orders", "subscriptions", "accounts"].map(|m| machine(m, ""));
     let site = Site::new(&(batch(16) + &machines.concat() + &events(partitions)));
     site.write(&stream.lines);
+    site
+}
+
+/// The same stream, in the log of the ingest.
+fn ingested(stream: &Stream, partitions: u32) -> Site {
+    let machines = ["orders", "subscriptions", "accounts"].map(|m| machine(m, ""));
+    let site = Site::new(&(batch(16) + &machines.concat() + &embedded(partitions)));
+    site.write(&stream.lines);
+    site.seqgate(&["ingest", "events.jsonl"]).exits(0);
     site
 }
 
@@ -90,6 +99,18 @@ fn at_random_moments_in_one_partition() {
     let tables = tables::of(&site, &stream);
     agree(&truth(&stream), &tables);
     tables.sound();
+}
+
+#[test]
+fn at_random_moments_behind_the_ingest() {
+    let stream = stream(SEED + 3, 200);
+    let (undisturbed, killed) = (ingested(&stream, 4), ingested(&stream, 4));
+    undisturbed.run();
+    kill_at_random(&killed, stream.lines.len() as u64);
+    let (undisturbed, killed) = (tables::of(&undisturbed, &stream), tables::of(&killed, &stream));
+    agree(&undisturbed.observed, &killed);
+    killed.sound();
+    undisturbed.same_history(&killed);
 }
 
 #[test]

@@ -460,6 +460,11 @@ pub fn source(name: &str, path: &str, partitions: u32) -> String {
     format!("[[source]]\nname = \"{name}\"\nkind = \"jsonl\"\npath = \"{path}\"\npartitions = {partitions}\n\n")
 }
 
+/// A `[[source]]` that `seqgate ingest` fills.
+pub fn embedded(partitions: u32) -> String {
+    format!("[[source]]\nname = \"events\"\nkind = \"embedded\"\npartitions = {partitions}\n\n")
+}
+
 /// A `[run]` with a batch of this size.
 pub fn batch(size: u32) -> String {
     format!("[run]\nbatch = {size}\n\n")

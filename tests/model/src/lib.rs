@@ -29,5 +29,5 @@ pub use observed::*;
 pub use oracle::Oracle;
 pub use replay::{Replayed, act_of, replay, serial};
 pub use setup::*;
-pub use shrink::shrink;
+pub use shrink::{in_logs, shrink};
 pub use value::Value;

@@ -40,6 +40,31 @@ fn without(history: &History, from: usize, count: usize) -> History {
     let kept = history.steps.iter().enumerate().filter(|(i, _)| !(from..from + count).contains(i));
     let mut steps: Vec<Step> = kept.map(|(_, step)| step.clone()).collect();
     let moved = close_up(&mut steps);
+    follow(&mut steps, &moved);
+    History { steps, ..history.clone() }
+}
+
+/// The same history in logs that count events, each partition its own from 0, where files count bytes.
+pub fn in_logs(history: &History) -> History {
+    let mut steps = history.steps.clone();
+    let mut ends: BTreeMap<(String, u32), u64> = BTreeMap::new();
+    let mut moved = BTreeMap::new();
+    for step in &mut steps {
+        if let Step::Deliver(d) = step
+            && !d.replay
+        {
+            let end = ends.entry((d.source.clone(), d.partition)).or_default();
+            moved.insert((d.source.clone(), d.partition, d.position), *end);
+            d.position = *end;
+            *end += 1;
+        }
+    }
+    follow(&mut steps, &moved);
+    History { steps, ..history.clone() }
+}
+
+/// What names a line by its place names the new one; a replay of a line that is gone goes too.
+fn follow(steps: &mut Vec<Step>, moved: &BTreeMap<Place, u64>) {
     steps.retain_mut(|step| match step {
         Step::Deliver(d) if d.replay => match moved.get(&(d.source.clone(), d.partition, d.position)) {
             Some(position) => {
@@ -59,7 +84,6 @@ fn without(history: &History, from: usize, count: usize) -> History {
         },
         _ => true,
     });
-    History { steps, ..history.clone() }
 }
 
 /// Gives every line that is no replay its byte position; the old places with the new positions.

@@ -78,12 +78,12 @@ impl Case {
         case
     }
 
-    fn site(&self) -> Site {
+    fn site(&self, source: &str) -> Site {
         let ignore = serde_json::to_string(&self.ignore).unwrap();
         let options = self.options.iter().map(|(key, value)| format!("{key} = \"{value}\"\n"));
         let options = options.chain([format!("ignore = {ignore}\n")]).collect::<String>();
         let machines = MACHINES.map(|m| program::machine(m, if m == self.machine { &options } else { "" }));
-        let site = Site::new(&(machines.concat() + &program::events(self.partitions)));
+        let site = Site::new(&(machines.concat() + source));
         for Line(bytes) in &self.lines {
             site.append_bytes(bytes);
             site.append_bytes(b"\n");
@@ -184,9 +184,21 @@ fn tally(site: &Site, list: &[&str], member: &str) -> BTreeMap<String, u64> {
 
 fn check(name: &str) {
     let case = Case::read(name);
-    let site = case.site();
+    let site = case.site(&program::events(case.partitions));
+    check_in(name, &case, &site);
+}
+
+/// The same lines through the ingest's log.
+fn check_ingested(name: &str) {
+    let case = Case::read(name);
+    let site = case.site(&program::embedded(case.partitions));
+    site.seqgate(&["ingest", "events.jsonl"]).exits(0);
+    check_in(name, &case, &site);
+}
+
+fn check_in(name: &str, case: &Case, site: &Site) {
     site.seqgate(&["run", "--until-idle"]).exits(0);
-    let bad = case.differences(&site);
+    let bad = case.differences(site);
     assert!(bad.is_empty(), "{name}: {}\n  {}", case.title, bad.join("\n  "));
 }
 
@@ -199,6 +211,14 @@ macro_rules! cases {
                 check(&stringify!($name).replace('_', "-"));
             }
         )*
+        mod ingested {
+            $(
+                #[test]
+                fn $name() {
+                    super::check_ingested(&stringify!($name).replace('_', "-"));
+                }
+            )*
+        }
     };
 }
 

@@ -112,7 +112,14 @@ fn a_batch_is_taken_whole_or_not_at_all() {
 
 #[test]
 fn what_is_no_request_is_answered_with_what_to_do() {
-    let site = Site::new(&(machine("orders", "") + &embedded("") + &embedded("").split_once("[[source]]").map(|(_, s)| format!("[[source]]{}", s.replace("web", "other"))).unwrap()));
+    let site = Site::new(
+        &(machine("orders", "")
+            + &embedded("")
+            + &embedded("")
+                .split_once("[[source]]")
+                .map(|(_, s)| format!("[[source]]{}", s.replace("web", "other")))
+                .unwrap()),
+    );
     let run = site.start(&["run"]);
     let at = address(&run);
     let line = created("o1").v(1).line();

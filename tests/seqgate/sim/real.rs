@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use seqgate::clock::Clock;
-use seqgate::config::{Config, JsonlConfig, MachineConfig, SourceConfig};
+use seqgate::config::{Config, EmbeddedConfig, JsonlConfig, MachineConfig, SourceConfig};
+use seqgate::ingest::Ingest;
 use seqgate::rules::{Cache, EngineOptions};
 use seqgate::runner::rules::Components;
 use seqgate::runner::{Act as Ran, Engine, Mode, Observer, RunError, run};
@@ -50,11 +51,20 @@ pub struct RealRun {
     pub swept: u64,
 }
 
+/// How deliveries come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Lines of files.
+    Files,
+    /// Through the ingest, into the store's log. The history is one [`seqgate_model::in_logs`].
+    Logs,
+}
+
 /// Runs a history whose setup uses no markers.
-pub async fn run_history(history: &History, faults: Faults) -> RealRun {
+pub async fn run_history(history: &History, way: Way, faults: Faults) -> RealRun {
     assert!(!history.setup.markers, "components know no markers");
     let folder = tempfile::tempdir().unwrap();
-    let mut real = Real::open(history, folder.path(), faults).await;
+    let mut real = Real::open(history, folder.path(), way, faults).await;
     for (i, step) in history.steps.iter().enumerate() {
         real.step(i, step).await;
     }
@@ -71,6 +81,7 @@ struct Real<'h> {
     history: &'h History,
     faults: Faults,
     folder: PathBuf,
+    way: Way,
     config: Config,
     engine: Engine,
     machines: Machines,
@@ -86,15 +97,16 @@ struct Real<'h> {
 }
 
 impl<'h> Real<'h> {
-    async fn open(history: &'h History, folder: &Path, faults: Faults) -> Self {
+    async fn open(history: &'h History, folder: &Path, way: Way, faults: Faults) -> Self {
         let clock = Clock::manual(0);
-        let config = config(history, folder);
+        let config = config(history, folder, way);
         let acts: Arc<Mutex<model::Recorded>> = Arc::default();
         let current: Arc<Mutex<Option<Act>>> = Arc::default();
         let observer = observer(history, acts.clone(), current.clone());
         for source in &config.sources {
-            let SourceConfig::Jsonl(jsonl) = source;
-            std::fs::write(jsonl.path.as_ref().unwrap(), b"").unwrap();
+            if let SourceConfig::Jsonl(jsonl) = source {
+                std::fs::write(jsonl.path.as_ref().unwrap(), b"").unwrap();
+            }
         }
         let engine = engine(&config, clock.clone(), observer, faults.clone()).await;
         let machines = engine.machines().await.unwrap();
@@ -102,6 +114,7 @@ impl<'h> Real<'h> {
             history,
             faults,
             folder: folder.to_owned(),
+            way,
             config,
             engine,
             machines,
@@ -174,12 +187,39 @@ impl<'h> Real<'h> {
         if self.waiting == 0 {
             self.clock_for_batch = d.received;
         }
+        match self.way {
+            Way::Files => self.append_line(d),
+            Way::Logs => self.append_entry(d).await,
+        }
+        self.waiting += 1;
+    }
+
+    fn append_line(&self, d: &Delivery) {
         let path = self.folder.join(format!("{}.jsonl", d.source));
         let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
         assert_eq!(file.metadata().unwrap().len(), d.position, "offsets are byte positions");
         file.write_all(&d.bytes).unwrap();
         file.write_all(b"\n").unwrap();
-        self.waiting += 1;
+    }
+
+    /// What the ingest does with a line, until it is known to be done.
+    async fn append_entry(&self, d: &Delivery) {
+        self.clock.set(d.received);
+        let embedded = self.config.sources.iter().find_map(|source| match source {
+            SourceConfig::Embedded(embedded) if *embedded.name == *d.source => Some(embedded.clone()),
+            _ => None,
+        });
+        let calm = store::open(&self.config.store_url, store::Settings::default()).await.unwrap();
+        let directory = seqgate::runner::run::directory(&self.engine.setups);
+        let (ingest, task) =
+            Ingest::start(embedded.unwrap(), calm.clone(), self.clock.clone(), directory, Limits::default(), false)
+                .await
+                .unwrap();
+        let (taken, _) = ingest.take_lines(vec![d.bytes.clone()]).await.unwrap();
+        assert_eq!((taken[0].partition, taken[0].offset), (d.partition, d.position));
+        drop(ingest);
+        task.await.unwrap();
+        calm.close().await.unwrap();
     }
 
     fn by_the_clock(&self, d: &Delivery) -> bool {
@@ -407,7 +447,7 @@ fn conflict_view(item: &ConflictItem) -> model::ConflictView {
     }
 }
 
-fn config(history: &History, folder: &Path) -> Config {
+fn config(history: &History, folder: &Path, way: Way) -> Config {
     let machine = |(name, setup): (&String, &model::MachineSetup)| MachineConfig {
         setup: Arc::new(names::setup(name, setup)),
         rules: None,
@@ -416,13 +456,20 @@ fn config(history: &History, folder: &Path) -> Config {
         time: Duration::from_millis(500),
         many_sources: true,
     };
-    let source = |s: &model::SourceSetup| {
-        SourceConfig::Jsonl(JsonlConfig {
+    let source = |s: &model::SourceSetup| match way {
+        Way::Files => SourceConfig::Jsonl(JsonlConfig {
             name: s.name.as_str().into(),
             path: Some(folder.join(format!("{}.jsonl", s.name))),
             machine: None,
             partitions: s.partitions,
-        })
+        }),
+        Way::Logs => SourceConfig::Embedded(EmbeddedConfig {
+            name: s.name.as_str().into(),
+            machine: None,
+            partitions: s.partitions,
+            retention: Duration::ZERO,
+            max_size: 1 << 30,
+        }),
     };
     Config {
         store_url: format!("sqlite:{}", folder.join("seqgate.db").display()),
@@ -432,6 +479,7 @@ fn config(history: &History, folder: &Path) -> Config {
         batch: [1, 2, 3, 5, 8, 512][(history.seed % 6) as usize],
         stop_within: Duration::from_secs(10),
         data_limit: 1 << 20,
+        http: None,
     }
 }
 
