@@ -1,5 +1,8 @@
 //! Writes guests: a core module in the text format around a description and answers that are laid out in its memory,
-//! as the canonical ABI wants them, with the contract's metadata as `wit-bindgen` would embed it.
+//! as the canonical ABI wants them, with the contract's metadata as `wit-bindgen` would embed it. What no honest author
+//! would build is a few words in the text format away.
+
+#![allow(clippy::unwrap_used, reason = "a test's tool may stop where the test is wrong")]
 
 use std::fmt::Write;
 
@@ -14,27 +17,42 @@ const DATA: usize = 4096;
 /// Where arguments are put.
 const HEAP: usize = 1 << 16;
 
-pub const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/machine.wit");
+/// The contract as the SDK has it.
+pub const CONTRACT: &str = include_str!("../../../guest-sdk/wit/machine.wit");
 
 /// A guest. `apply` and the others are bodies in the text format; the answer of each is the address of its result.
 pub struct Guest {
+    /// Constants.
     pub memory: Memory,
+    /// `describe`: from the start, the description that was given.
     pub describe: String,
+    /// `apply`: local 0 is the address of its arguments.
     pub apply: String,
+    /// `compensate`: local 0 is the address of its arguments.
     pub compensate: String,
+    /// `migrate`: traps, from the start.
     pub migrate: String,
     /// Further fields of the module.
     pub fields: String,
     /// The contract that it says it follows.
     pub contract: String,
+    /// Pages of memory at the start.
     pub pages: u32,
 }
 
+impl Default for Guest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Guest {
+    /// An honest guest with [`description`], which answers `open` with the data `{}` to everything.
     pub fn new() -> Self {
         Self::describing(&description())
     }
 
+    /// An honest guest with another description.
     pub fn describing(description: &Description) -> Self {
         let mut memory = Memory(Vec::new());
         let at = memory.description(description);
@@ -52,10 +70,12 @@ impl Guest {
         }
     }
 
+    /// A guest whose `apply` is this.
     pub fn applying(body: &str) -> Self {
         Self { apply: body.into(), ..Self::new() }
     }
 
+    /// A guest whose `apply` gives this answer.
     pub fn answering(answer: &Result<Transition, Rejection>) -> Self {
         let mut guest = Self::new();
         let at = guest.memory.answer(answer);
@@ -63,6 +83,7 @@ impl Guest {
         guest
     }
 
+    /// The module in the text format.
     pub fn text(&self) -> String {
         let Self { memory, describe, apply, compensate, migrate, fields, pages, .. } = self;
         let mut data = String::new();
@@ -85,6 +106,7 @@ impl Guest {
         )
     }
 
+    /// The module, as a compiler would have made it.
     pub fn module(&self) -> Vec<u8> {
         with_metadata(&self.text(), &self.contract)
     }
@@ -118,6 +140,7 @@ pub fn description() -> Description {
     }
 }
 
+/// An edge.
 pub fn edge(origin: Origin, trigger: Trigger, target: &str) -> Edge {
     Edge { origin, trigger, target: target.into() }
 }
@@ -152,6 +175,7 @@ impl Memory {
         [self.text(&reason.code), self.text(&reason.message)].concat()
     }
 
+    /// Puts a description, and gives its address.
     pub fn description(&mut self, description: &Description) -> u32 {
         let Description { name, version, schema, reads, states, edges } = description;
         let record = [
@@ -185,6 +209,7 @@ impl Memory {
         [origin.concat(), trigger.concat(), self.text(&edge.target)].concat()
     }
 
+    /// Puts an answer of `apply`, and gives its address.
     pub fn answer(&mut self, answer: &Result<Transition, Rejection>) -> u32 {
         let record = match answer {
             Ok(transition) => [
