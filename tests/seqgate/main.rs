@@ -5,6 +5,7 @@ mod cases;
 mod guarantees;
 mod hand;
 mod histories;
+mod hostile;
 mod kills;
 mod program;
 mod rules_in_force;

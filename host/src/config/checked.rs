@@ -72,14 +72,12 @@ pub struct LimitsConfig {
     pub result: u64,
 }
 
-/// The limits where the file says nothing.
-const LIMITS: LimitsConfig = LimitsConfig {
-    fuel: 50_000_000,
-    memory: 16 << 20,
-    time: Duration::from_millis(100),
-    tables: 10_000,
-    result: 4 << 20,
-};
+impl Default for LimitsConfig {
+    /// The limits where the file says nothing.
+    fn default() -> Self {
+        Self { fuel: 50_000_000, memory: 16 << 20, time: Duration::from_millis(100), tables: 10_000, result: 4 << 20 }
+    }
+}
 
 /// The highest limits. Beyond them one call could hold its partition for minutes, or take what others need.
 pub const MOST: LimitsConfig = LimitsConfig {
@@ -195,6 +193,7 @@ fn machine(raw: RawMachine, folder: &Path) -> Result<MachineConfig, String> {
 }
 
 fn limits(raw: &RawLimits, at: impl Fn(&str) -> String) -> Result<LimitsConfig, String> {
+    let or = LimitsConfig::default();
     let count = |key: &str, value: Option<u64>, default, least, most| {
         within(&at(key), value.unwrap_or(default), least, most, &u64::to_string)
     };
@@ -202,14 +201,14 @@ fn limits(raw: &RawLimits, at: impl Fn(&str) -> String) -> Result<LimitsConfig, 
         let value = in_unit(&at(key), text.as_deref(), units::size)?.unwrap_or(default);
         within(&at(key), value, least, most, &units::bytes)
     };
-    let time = in_unit(&at("limits.time"), raw.time.as_deref(), units::duration)?.unwrap_or(LIMITS.time);
+    let time = in_unit(&at("limits.time"), raw.time.as_deref(), units::duration)?.unwrap_or(or.time);
     let millis = Duration::from_millis;
     Ok(LimitsConfig {
-        fuel: count("limits.fuel", raw.fuel, LIMITS.fuel, 1, MOST.fuel)?,
-        memory: size("limits.memory", &raw.memory, LIMITS.memory, 64 << 10, MOST.memory)?,
+        fuel: count("limits.fuel", raw.fuel, or.fuel, 1, MOST.fuel)?,
+        memory: size("limits.memory", &raw.memory, or.memory, 64 << 10, MOST.memory)?,
         time: within(&at("limits.time"), time, millis(1), MOST.time, &|time| format!("{}ms", time.as_millis()))?,
-        tables: count("limits.tables", raw.tables, LIMITS.tables, 0, MOST.tables)?,
-        result: size("limits.result", &raw.result, LIMITS.result, 4 << 10, MOST.result)?,
+        tables: count("limits.tables", raw.tables, or.tables, 0, MOST.tables)?,
+        result: size("limits.result", &raw.result, or.result, 4 << 10, MOST.result)?,
     })
 }
 

@@ -14,7 +14,11 @@ use wit_parser::Resolve;
 
 /// Where constants start; the first bytes are left for answers that are made up as the guest runs.
 const DATA: usize = 4096;
-/// Where arguments are put.
+/// Where the length of the event's data stands among the arguments of `apply`.
+pub const DATA_LENGTH: usize = 192;
+/// Where the kind of trigger stands: 0 event, 1 timer, 2 compensation.
+pub const TRIGGER: usize = 88;
+/// Where arguments are put, unless the constants reach further.
 const HEAP: usize = 1 << 16;
 
 /// The contract as the SDK has it.
@@ -32,6 +36,8 @@ pub struct Guest {
     pub compensate: String,
     /// `migrate`: traps, from the start.
     pub migrate: String,
+    /// What `cabi_realloc` does first; local 3 is the size that is asked for.
+    pub realloc: String,
     /// Further fields of the module.
     pub fields: String,
     /// The contract that it says it follows.
@@ -64,6 +70,7 @@ impl Guest {
             apply: format!("(i32.const {yes})"),
             compensate: format!("(i32.const {yes})"),
             migrate: "(unreachable)".into(),
+            realloc: String::new(),
             fields: String::new(),
             contract: CONTRACT.into(),
             pages: 4,
@@ -83,17 +90,35 @@ impl Guest {
         guest
     }
 
+    /// Has `apply` do `body` with events that carry more data than `{}`, and answer all others as before. `body` leaves the
+    /// address of an answer, or does not end.
+    pub fn hostile(mut self, body: &str) -> Self {
+        self.apply = format!(
+            "(if (i32.gt_u (i32.load offset={DATA_LENGTH} (local.get 0)) (i32.const 2)) \
+             (then (return (block (result i32) {body})))) {}",
+            self.apply
+        );
+        self
+    }
+
+    /// Has `apply` give this answer to events that carry more data than `{}`.
+    pub fn lying(mut self, answer: &Result<Transition, Rejection>) -> Self {
+        let at = self.memory.answer(answer);
+        self.hostile(&format!("(i32.const {at})"))
+    }
+
     /// The module in the text format.
     pub fn text(&self) -> String {
-        let Self { memory, describe, apply, compensate, migrate, fields, pages, .. } = self;
+        let Self { memory, describe, apply, compensate, migrate, realloc, fields, pages, .. } = self;
+        let heap = HEAP.max((DATA + memory.0.len()).next_multiple_of(8));
         let mut data = String::new();
         memory.0.iter().for_each(|byte| write!(data, "\\{byte:02x}").unwrap());
         format!(
             r#"(module
   (memory (export "memory") {pages})
-  (global $top (mut i32) (i32.const {HEAP}))
+  (global $top (mut i32) (i32.const {heap}))
   (data (i32.const {DATA}) "{data}")
-  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc}
     (global.set $top (i32.and (i32.add (global.get $top) (i32.const 7)) (i32.const -8)))
     (global.get $top)
     (global.set $top (i32.add (global.get $top) (local.get 3))))
@@ -163,7 +188,8 @@ impl Memory {
         [at, u32::try_from(items.len()).unwrap()].map(u32::to_le_bytes).concat()
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> Vec<u8> {
+    /// Puts bytes, and gives what a record holds of them: their address and length.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.list(bytes, |_, byte| vec![*byte])
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use seqgate::clock::Clock;
+use seqgate::config::checked::LimitsConfig;
 use seqgate::config::{Config, JsonlConfig, MachineConfig, SourceConfig};
 use seqgate::rules::{Cache, EngineOptions};
 use seqgate::runner::rules::Components;
@@ -411,9 +412,7 @@ fn config(history: &History, folder: &Path) -> Config {
     let machine = |(name, setup): (&String, &model::MachineSetup)| MachineConfig {
         setup: Arc::new(names::setup(name, setup)),
         rules: None,
-        fuel: 50_000_000,
-        memory: 16 << 20,
-        time: Duration::from_millis(500),
+        limits: LimitsConfig { time: Duration::from_millis(500), ..LimitsConfig::default() },
         many_sources: true,
     };
     let source = |s: &model::SourceSetup| {

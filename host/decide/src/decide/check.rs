@@ -94,10 +94,15 @@ fn message(message: &Message) -> Result<(), Fault> {
         );
         return Err(Fault::new("result-too-large", message));
     }
-    for (attribute, _) in &message.attributes {
+    for (attribute, value) in &message.attributes {
         let plain = attribute.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if attribute.is_empty() || !plain {
             let message = format!("`{}` is no attribute's name: lower-case letters and digits", text(attribute));
+            return Err(Fault::new("bad-name", message));
+        }
+        // It becomes a header, or a text of a database that has no NUL.
+        if value.chars().any(is_control) {
+            let message = format!("the value of a message's attribute `{attribute}` holds control characters");
             return Err(Fault::new("bad-name", message));
         }
     }

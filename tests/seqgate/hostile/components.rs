@@ -1,0 +1,1 @@
+//! Components that are refused before any event meets them.

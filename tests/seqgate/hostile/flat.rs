@@ -1,0 +1,1 @@
+//! What hostile events leave behind in the host.
