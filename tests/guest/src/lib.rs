@@ -18,6 +18,7 @@ const DATA: usize = 4096;
 pub const DATA_LENGTH: usize = 192;
 /// Where the kind of trigger stands: 0 event, 1 timer, 2 compensation.
 pub const TRIGGER: usize = 88;
+const PAGE: usize = 1 << 16;
 /// Where arguments are put, unless the constants reach further.
 const HEAP: usize = 1 << 16;
 
@@ -42,7 +43,7 @@ pub struct Guest {
     pub fields: String,
     /// The contract that it says it follows.
     pub contract: String,
-    /// Pages of memory at the start.
+    /// Pages of memory at the start, where the constants do not need more.
     pub pages: u32,
 }
 
@@ -111,6 +112,7 @@ impl Guest {
     pub fn text(&self) -> String {
         let Self { memory, describe, apply, compensate, migrate, realloc, fields, pages, .. } = self;
         let heap = HEAP.max((DATA + memory.0.len()).next_multiple_of(8));
+        let pages = (*pages).max(u32::try_from(heap / PAGE + 2).unwrap());
         let mut data = String::new();
         memory.0.iter().for_each(|byte| write!(data, "\\{byte:02x}").unwrap());
         format!(

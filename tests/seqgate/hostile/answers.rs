@@ -78,7 +78,7 @@ fn what_is_no_answer_is_a_fault() {
         Hostile::doing("no-variant", &store(0, 7), "result-invalid", NONE),
         Hostile::doing(
             "no-rejection",
-            &format!("(i32.store (i32.const 8) (i32.const 9)) {}", store(0, 1)),
+            &format!("(i32.store (i32.const 4) (i32.const 9)) {}", store(0, 1)),
             "result-invalid",
             NONE,
         ),

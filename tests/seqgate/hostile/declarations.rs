@@ -42,7 +42,7 @@ fn states_edges_and_timers_must_be_declared() {
     each_costs_one_event(&[
         state("undeclared-state", "nowhere", "undeclared-state", &["`nowhere`"]),
         state("empty-state", "", "undeclared-state", &["do not declare"]),
-        state("nul-state", "open\0", "undeclared-state", &["open\\u{0}"]),
+        state("nul-state", "open\0", "undeclared-state", &["open\u{fffd}"]),
         state("undeclared-edge", "far", "undeclared-edge", &["from `absent` to `far` by event `thing.opened`"]),
         state("straight-to-the-end", "shut", "undeclared-edge", &["from `absent` to `shut`"]),
         Hostile::giving(
