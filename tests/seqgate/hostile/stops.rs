@@ -87,3 +87,23 @@ fn a_trap_of_any_kind_costs_one_event() {
         panics,
     ]);
 }
+
+/// A limit that is no limit is refused before anything runs, with its range.
+#[test]
+fn limits_have_ranges() {
+    let site = super::site(&[Hostile::new("ranged", "", &[])]);
+    let file = site.path("ranged.wasm");
+    for (limits, says) in [
+        ("fuel = 0", "limits.fuel is 0; it must be 1 to 100000000000"),
+        ("memory = \"1KiB\"", "limits.memory is 1KiB; it must be 64KiB to 4GiB"),
+        ("memory = \"5GiB\"", "limits.memory is 5GiB"),
+        ("time = \"2m\"", "limits.time is 120000ms; it must be 1ms to 60000ms"),
+        ("tables = 100001", "limits.tables is 100001; it must be 0 to 100000"),
+        ("result = \"1GiB\"", "limits.result is 1GiB; it must be 4KiB to 64MiB"),
+        ("talbes = 1", "tables"),
+    ] {
+        let machine = crate::program::machine_with("ranged", &file, &format!("limits = {{ {limits} }}"));
+        site.configure(&(machine + &crate::program::events(1)));
+        site.seqgate(&["check"]).exits(2).says(says);
+    }
+}
