@@ -5,6 +5,7 @@ mod cases;
 mod guarantees;
 mod hand;
 mod histories;
+mod hostile;
 mod ingest;
 mod kills;
 mod program;

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use seqgate_decide::envelope::{MAX_DEPTH, depth};
 use seqgate_decide::event::Event;
 use seqgate_decide::ids::{EntityId, Position};
 use seqgate_decide::writes::Actor;
@@ -57,10 +58,16 @@ pub fn entity_members_or_null(id: Option<&EntityId>) -> Object {
     id.map_or_else(none, entity_members)
 }
 
-/// Members `data` and `data_encoding`: `json` with every digit as it is, `text`, or `base64`.
+/// The deepest JSON that is put into an answer as JSON: with the answer around it, readers that stop at
+/// [`MAX_DEPTH`] still read it.
+const SHOWN_DEPTH: usize = MAX_DEPTH - 8;
+
+/// Members `data` and `data_encoding`: `json` with every digit as it is, `text` (also JSON that nests too deep to be read
+/// back), or `base64`.
 pub fn data_members(data: &[u8]) -> Object {
     let text = std::str::from_utf8(data);
-    let json = text.ok().and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
+    let shallow = text.ok().filter(|text| depth(text.as_bytes()) <= SHOWN_DEPTH);
+    let json = shallow.and_then(|text| serde_json::from_str::<&RawValue>(text).ok());
     match (json, text) {
         (Some(json), _) => Object::new().put("data", json).put("data_encoding", "json"),
         (None, Ok("")) => Object::new().put("data", None::<&str>).put("data_encoding", "empty"),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use seqgate_decide::envelope::depends::is_machine_name;
 use seqgate_decide::setup::{Policies, Setup};
 
-use super::raw::{Raw, RawEarly, RawKind, RawMachine, RawSource};
+use super::raw::{Raw, RawEarly, RawKind, RawLimits, RawMachine, RawSource};
 use super::units;
 
 /// How long an early event waits at most, by default.
@@ -60,15 +60,42 @@ pub struct MachineConfig {
     pub setup: Arc<Setup>,
     /// The component that is activated when the machine has none yet.
     pub rules: Option<PathBuf>,
-    /// Fuel of one call.
-    pub fuel: u64,
-    /// Linear memory of one instance, in bytes.
-    pub memory: u64,
-    /// Time of one call.
-    pub time: Duration,
+    /// What one call of the rules may use.
+    pub limits: LimitsConfig,
     /// More than one source may feed it, although its events carry no versions (R4).
     pub many_sources: bool,
 }
+
+/// What one call of a machine's rules may use, within the ranges that [`MOST`] ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitsConfig {
+    /// Fuel.
+    pub fuel: u64,
+    /// Linear memory of one instance, in bytes.
+    pub memory: u64,
+    /// Wall clock.
+    pub time: Duration,
+    /// Elements of all tables of one instance.
+    pub tables: u64,
+    /// Bytes of one answer.
+    pub result: u64,
+}
+
+impl Default for LimitsConfig {
+    /// The limits where the file says nothing.
+    fn default() -> Self {
+        Self { fuel: 50_000_000, memory: 16 << 20, time: Duration::from_millis(100), tables: 10_000, result: 4 << 20 }
+    }
+}
+
+/// The highest limits. Beyond them one call could hold its partition for minutes, or take what others need.
+pub const MOST: LimitsConfig = LimitsConfig {
+    fuel: 100_000_000_000,
+    memory: 4 << 30,
+    time: Duration::from_secs(60),
+    tables: 100_000,
+    result: 64 << 20,
+};
 
 /// A source.
 #[derive(Clone, Debug)]
@@ -219,12 +246,36 @@ fn machine(raw: RawMachine, folder: &Path) -> Result<MachineConfig, String> {
     Ok(MachineConfig {
         setup: Arc::new(setup),
         rules: raw.rules.as_ref().map(|p| folder.join(p)),
-        fuel: raw.limits.fuel.unwrap_or(50_000_000),
-        memory: in_unit(&at("limits.memory"), raw.limits.memory.as_deref(), units::size)?.unwrap_or(16 << 20),
-        time: in_unit(&at("limits.time"), raw.limits.time.as_deref(), units::duration)?
-            .unwrap_or(Duration::from_millis(100)),
+        limits: limits(&raw.limits, at)?,
         many_sources: raw.many_sources,
     })
+}
+
+fn limits(raw: &RawLimits, at: impl Fn(&str) -> String) -> Result<LimitsConfig, String> {
+    let or = LimitsConfig::default();
+    let count = |key: &str, value: Option<u64>, default, least, most| {
+        within(&at(key), value.unwrap_or(default), least, most, &u64::to_string)
+    };
+    let size = |key: &str, text: &Option<String>, default, least, most| {
+        let value = in_unit(&at(key), text.as_deref(), units::size)?.unwrap_or(default);
+        within(&at(key), value, least, most, &units::bytes)
+    };
+    let time = in_unit(&at("limits.time"), raw.time.as_deref(), units::duration)?.unwrap_or(or.time);
+    let millis = Duration::from_millis;
+    Ok(LimitsConfig {
+        fuel: count("limits.fuel", raw.fuel, or.fuel, 1, MOST.fuel)?,
+        memory: size("limits.memory", &raw.memory, or.memory, 64 << 10, MOST.memory)?,
+        time: within(&at("limits.time"), time, millis(1), MOST.time, &|time| format!("{}ms", time.as_millis()))?,
+        tables: count("limits.tables", raw.tables, or.tables, 0, MOST.tables)?,
+        result: size("limits.result", &raw.result, or.result, 4 << 10, MOST.result)?,
+    })
+}
+
+fn within<T: PartialOrd>(key: &str, value: T, least: T, most: T, show: &dyn Fn(&T) -> String) -> Result<T, String> {
+    if (&least..=&most).contains(&&value) {
+        return Ok(value);
+    }
+    Err(format!("{key} is {}; it must be {} to {}", show(&value), show(&least), show(&most)))
 }
 
 fn source(raw: RawSource, folder: &Path, machines: &[&str]) -> Result<SourceConfig, String> {

@@ -117,6 +117,10 @@ pub struct RawLimits {
     pub memory: Option<String>,
     /// Time of one call.
     pub time: Option<String>,
+    /// Elements of all tables of one instance.
+    pub tables: Option<u64>,
+    /// Bytes of one answer.
+    pub result: Option<String>,
 }
 
 /// `[[source]]`

@@ -31,6 +31,16 @@ pub fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(bytes).ok_or_else(|| format!("`{text}` is too large"))
 }
 
+/// Writes a size in its largest whole unit, as [`size`] reads it.
+pub fn bytes(bytes: &u64) -> String {
+    for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        if *bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
+            return format!("{}{unit}", bytes >> shift);
+        }
+    }
+    bytes.to_string()
+}
+
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (&text[..end], text[end..].trim())

@@ -24,8 +24,14 @@ const BACKTRACE_FRAMES: usize = 32;
 const KEEP_RESIDENT: usize = 512 << 10;
 const KEEP_TABLE: usize = 64 << 10;
 
-/// Room for a table in the pool. [`Limits::table_elements`](super::Limits::table_elements) bounds it for each call.
-const POOL_TABLE_ELEMENTS: usize = 100_000;
+/// Room for a table in the pool, and so the most that [`Limits::table_elements`](super::Limits::table_elements) may be.
+pub const MAX_TABLE_ELEMENTS: usize = 100_000;
+
+/// Room for a memory in the pool, and so the most that [`Limits::memory`](super::Limits::memory) may be.
+pub const MAX_MEMORY: usize = 4 << 30;
+
+/// The default of [`EngineOptions::stack`], in bytes.
+pub const STACK: usize = 512 << 10;
 
 /// How an instance gets its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +60,7 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        Self { allocation: Allocation::Pooled { instances: 64 }, tick: Duration::from_millis(10), stack: 512 << 10 }
+        Self { allocation: Allocation::Pooled { instances: 64 }, tick: Duration::from_millis(10), stack: STACK }
     }
 }
 
@@ -154,8 +160,8 @@ fn config(options: &EngineOptions) -> Config {
             .max_core_instances_per_component(MODULES)
             .max_memories_per_component(MEMORIES)
             .max_tables_per_component(TABLES)
-            .max_memory_size(4 << 30)
-            .table_elements(POOL_TABLE_ELEMENTS)
+            .max_memory_size(MAX_MEMORY)
+            .table_elements(MAX_TABLE_ELEMENTS)
             .linear_memory_keep_resident(KEEP_RESIDENT)
             .table_keep_resident(KEEP_TABLE);
         config.allocation_strategy(pool);

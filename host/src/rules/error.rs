@@ -10,8 +10,8 @@ use super::describe::Flaw;
 pub enum Refused {
     /// Larger than the limit; nothing of it was read.
     #[error(
-        "the component is {bytes} bytes and the limit is {limit}: build it with `seqgate rules build` (size-optimised, \
-         stripped), drop large dependencies, or raise the limit in the host's configuration"
+        "the component is {bytes} bytes; the limit is {limit} (fixed): build it with `seqgate rules build` (size-optimised, \
+         stripped), or drop large dependencies"
     )]
     TooLarge {
         /// Its size.
@@ -32,6 +32,31 @@ pub enum Refused {
     Invalid {
         /// What the validator said.
         detail: String,
+    },
+    /// More code, or more tangled code, than the compiler is asked to take on; see [`work`](super::work).
+    #[error(
+        "{count} {what}; the limit is {limit} (fixed), passed at function {function}: such code keeps the compiler busy for \
+         minutes. Build it with `seqgate rules build` (optimised), and split or drop what a macro or generator made"
+    )]
+    TooMuchCode {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is.
+        count: usize,
+        /// The most that is accepted.
+        limit: usize,
+        /// The function in which that was seen, counted from 0 over those with a body.
+        function: usize,
+    },
+    /// More of something that the host keeps room for than it has; see [`limits`](super::limits).
+    #[error("{count} {what}; the limit is {limit} (fixed). Build it with the `seqgate-guest` crate, not by hand")]
+    TooMany {
+        /// `tables` or `memories`.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// The most that is accepted.
+        limit: usize,
     },
     /// It imports something (G8).
     #[error("it imports `{import}`, and rules may import nothing. {advice}")]

@@ -3,6 +3,7 @@
 use seqgate_decide::rules::Fault;
 use wasmtime::{AsContextMut, FrameInfo, Trap, WasmCoreDump};
 
+use super::engine::STACK as STACK_SIZE;
 use super::error::chain;
 use super::limits::{Exceeded, Exhausted, Limits, RETRY_TIME};
 
@@ -70,12 +71,21 @@ pub(super) fn explain(error: &wasmtime::Error, function: &str, limits: &Limits, 
         return Ended::Fault(fault(UNAVAILABLE, exhausted.to_string()));
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => Ended::Fault(fault(FUEL, format!("used up its fuel of {}", limits.fuel))),
+        Some(Trap::OutOfFuel) => {
+            Ended::Fault(fault(FUEL, format!("used up its fuel; the limit is {} (limits.fuel)", limits.fuel)))
+        }
         Some(Trap::Interrupt) => Ended::TimedOut(fault(
             TIME,
-            format!("still running after {:?}, with fuel left", limits.time.saturating_mul(RETRY_TIME)),
+            format!(
+                "still running after {:?}, {RETRY_TIME} times the limit of {:?} (limits.time), with fuel left",
+                limits.time.saturating_mul(RETRY_TIME),
+                limits.time
+            ),
         )),
-        Some(Trap::StackOverflow) => Ended::Fault(fault(STACK, "recursed until its stack was used up".into())),
+        Some(Trap::StackOverflow) => Ended::Fault(fault(
+            STACK,
+            format!("recursed until its stack was used up; the limit is {STACK_SIZE} bytes (fixed)"),
+        )),
         Some(trap) => {
             let what = match panic_text(error, &mut store) {
                 Some(text) => format!("panicked: {text}"),
@@ -87,7 +97,10 @@ pub(super) fn explain(error: &wasmtime::Error, function: &str, limits: &Limits, 
             // wasmtime keeps the type of this one error to itself.
             let text = chain(error);
             let (code, what) = if text.contains("fuel allocated for hostcalls has been exhausted") {
-                (RESULT_TOO_LARGE, format!("answered with more than {} bytes", limits.result))
+                (
+                    RESULT_TOO_LARGE,
+                    format!("answered with too much; the limit is {} bytes (limits.result)", limits.result),
+                )
             } else {
                 (RESULT_INVALID, format!("answered what the contract does not allow: {text}"))
             };

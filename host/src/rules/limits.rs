@@ -6,7 +6,8 @@ use wasmtime::ResourceLimiter;
 
 use super::error::chain;
 
-/// Bounds of one call. Every field holds for each decision on its own: nothing carries over.
+/// Bounds of one call. Every field holds for each decision on its own: nothing carries over. Whoever runs into one is
+/// told its value, and the key of the machine's configuration by which it is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Instructions, roughly: wasmtime's fuel, where bulk operations cost by the byte and a page of memory
@@ -48,10 +49,10 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Exceeded {
     /// Linear memory.
-    #[error("asked for {asked} bytes of memory; the limit is {limit}")]
+    #[error("asked for {asked} bytes of memory; the limit is {limit} (limits.memory)")]
     Memory { asked: usize, limit: usize },
     /// Table elements.
-    #[error("asked for {asked} table elements; the limit is {limit}")]
+    #[error("asked for {asked} table elements; the limit is {limit} (limits.tables)")]
     Table { asked: usize, limit: usize },
 }
 

@@ -24,6 +24,7 @@ pub mod prepare;
 pub mod registry;
 #[cfg(test)]
 mod tests;
+pub mod work;
 
 pub use cache::Cache;
 pub use engine::{Allocation, Engine, EngineOptions};

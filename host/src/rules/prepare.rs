@@ -8,6 +8,8 @@ use wasmparser::{ComponentExternalKind, Encoding, Parser, Payload};
 
 use super::contract::{CONTRACT, INTERFACE};
 use super::error::Refused;
+use super::limits::{MEMORIES, TABLES};
+use super::work::Work;
 
 /// The default limit of [`prepare`], in bytes.
 pub const MAX_COMPONENT: usize = 4 << 20;
@@ -76,9 +78,18 @@ fn survey(bytes: &[u8]) -> Result<Vec<String>, Refused> {
     let invalid = |error: wasmparser::BinaryReaderError| Refused::Invalid { detail: error.to_string() };
     let mut exports = Vec::new();
     let mut open = Vec::new();
+    let (mut work, mut tables, mut memories) = (Work::default(), 0, 0);
     for payload in Parser::new(0).parse_all(bytes) {
         match payload.map_err(invalid)? {
-            Payload::Version { encoding, .. } => open.push(encoding),
+            Payload::Version { encoding, .. } => {
+                open.push(encoding);
+                work.module();
+            }
+            Payload::TypeSection(section) => work.types(section).map_err(invalid)?,
+            Payload::FunctionSection(section) => work.functions(section).map_err(invalid)?,
+            Payload::CodeSectionEntry(body) => work.body(&body)?,
+            Payload::TableSection(section) => few("tables", &mut tables, section.count(), TABLES)?,
+            Payload::MemorySection(section) => few("memories", &mut memories, section.count(), MEMORIES)?,
             Payload::End(_) => {
                 open.pop();
             }
@@ -112,6 +123,12 @@ fn survey(bytes: &[u8]) -> Result<Vec<String>, Refused> {
         }
     }
     Ok(exports)
+}
+
+fn few(what: &'static str, sum: &mut usize, more: u32, limit: u32) -> Result<(), Refused> {
+    *sum += more as usize;
+    let (count, limit) = (*sum, limit as usize);
+    if count > limit { Err(Refused::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
 fn contract(exports: &[String]) -> Result<(), Refused> {

@@ -12,6 +12,8 @@ use seqgate_decide::writes::RulesRef;
 
 use super::RunError;
 use crate::config::MachineConfig;
+use crate::config::checked::{LimitsConfig, MOST};
+use crate::rules::engine::{MAX_MEMORY, MAX_TABLE_ELEMENTS};
 use crate::rules::prepare::{MAX_COMPONENT, Prepared, prepare};
 use crate::rules::{Cache, Engine, Limits, LoadedRules, Registry};
 use crate::store::Store;
@@ -140,10 +142,14 @@ pub fn read(machine: &Arc<str>, path: &Path) -> Result<Vec<u8>, RunError> {
     })
 }
 
+/// What the configuration allows, the engine has room for.
+const _: () = assert!(MOST.memory as usize <= MAX_MEMORY && MOST.tables as usize <= MAX_TABLE_ELEMENTS);
+
 /// The limits that a machine is configured with.
 pub fn limits(machine: &MachineConfig) -> Limits {
-    let memory = usize::try_from(machine.memory).unwrap_or(usize::MAX);
-    Limits { fuel: machine.fuel, memory, time: machine.time, ..Limits::default() }
+    let LimitsConfig { fuel, memory, time, tables, result } = machine.limits;
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    Limits { fuel, memory: size(memory), time, table_elements: size(tables), result: size(result) }
 }
 
 fn refused(machine: &Arc<str>, error: impl std::error::Error) -> RunError {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use seqgate::clock::Clock;
+use seqgate::config::checked::LimitsConfig;
 use seqgate::config::{Config, EmbeddedConfig, JsonlConfig, MachineConfig, SourceConfig};
 use seqgate::ingest::Ingest;
 use seqgate::rules::{Cache, EngineOptions};
@@ -451,9 +452,7 @@ fn config(history: &History, folder: &Path, way: Way) -> Config {
     let machine = |(name, setup): (&String, &model::MachineSetup)| MachineConfig {
         setup: Arc::new(names::setup(name, setup)),
         rules: None,
-        fuel: 50_000_000,
-        memory: 16 << 20,
-        time: Duration::from_millis(500),
+        limits: LimitsConfig { time: Duration::from_millis(500), ..LimitsConfig::default() },
         many_sources: true,
     };
     let source = |s: &model::SourceSetup| match way {

@@ -95,7 +95,7 @@ fn more(met: &[Dependency], names: Vec<Dependency>) -> Result<Vec<Dependency>, F
         ));
     }
     if all.len() > MOST_NAMED {
-        let message = format!("the rules wait for {} versions; the limit is {MOST_NAMED}", all.len());
+        let message = format!("the rules wait for {} versions; the limit is {MOST_NAMED} (fixed)", all.len());
         return Err(Fault::new("waiting-for-too-many", message));
     }
     Ok(all)

@@ -45,7 +45,7 @@ pub(super) fn transition(
     }
     data(transition.data.len())?;
     if transition.effects.len() > MOST_EFFECTS {
-        let message = format!("{} effects; the limit is {MOST_EFFECTS}", transition.effects.len());
+        let message = format!("{} effects; the limit is {MOST_EFFECTS} (fixed)", transition.effects.len());
         return Err(Fault::new("too-many-effects", message));
     }
     for effect in &transition.effects {
@@ -82,19 +82,27 @@ fn message(message: &Message) -> Result<(), Fault> {
     {
         return Err(Fault::new(
             "bad-name",
-            format!("a message's key has {} bytes; it must have 1 to {MAX_KEY}", key.len()),
+            format!("a message's key has {} bytes; the limit is 1 to {MAX_KEY} (fixed)", key.len()),
         ));
     }
     let bytes: usize = message.attributes.iter().map(|(n, v)| n.len() + v.len()).sum();
     if message.attributes.len() > MOST_ATTRIBUTES || bytes > MOST_ATTRIBUTE_BYTES {
-        let message =
-            format!("a message has at most {MOST_ATTRIBUTES} attributes of {MOST_ATTRIBUTE_BYTES} bytes together");
+        let message = format!(
+            "a message has {} attributes of {bytes} bytes together; \
+                 the limit is {MOST_ATTRIBUTES} of {MOST_ATTRIBUTE_BYTES} bytes (fixed)",
+            message.attributes.len()
+        );
         return Err(Fault::new("result-too-large", message));
     }
-    for (attribute, _) in &message.attributes {
+    for (attribute, value) in &message.attributes {
         let plain = attribute.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if attribute.is_empty() || !plain {
             let message = format!("`{}` is no attribute's name: lower-case letters and digits", text(attribute));
+            return Err(Fault::new("bad-name", message));
+        }
+        // It becomes a header, or a text of a database that has no NUL.
+        if value.chars().any(is_control) {
+            let message = format!("the value of a message's attribute `{attribute}` holds control characters");
             return Err(Fault::new("bad-name", message));
         }
     }
@@ -103,8 +111,10 @@ fn message(message: &Message) -> Result<(), Fault> {
 
 fn name(what: &str, value: &str) -> Result<(), Fault> {
     if value.is_empty() || value.len() > MAX_NAME || value.chars().any(is_control) {
-        let message =
-            format!("a message's {what} is `{}`; it must have 1 to {MAX_NAME} bytes and no controls", text(value));
+        let message = format!(
+            "a message's {what} is `{}`; the limit is 1 to {MAX_NAME} bytes without control characters (fixed)",
+            text(value)
+        );
         return Err(Fault::new("bad-name", message));
     }
     Ok(())
@@ -112,7 +122,10 @@ fn name(what: &str, value: &str) -> Result<(), Fault> {
 
 fn size(what: &str, bytes: usize) -> Result<(), Fault> {
     if bytes > MOST_DATA {
-        return Err(Fault::new("result-too-large", format!("{what} has {bytes} bytes; the limit is {MOST_DATA}")));
+        return Err(Fault::new(
+            "result-too-large",
+            format!("{what} has {bytes} bytes; the limit is {MOST_DATA} (fixed)"),
+        ));
     }
     Ok(())
 }

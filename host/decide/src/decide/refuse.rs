@@ -11,6 +11,7 @@ use crate::world::{DeadEntry, DeadKind};
 use crate::writes::{Cause, DeadRow, DeadStatus, DeadUpdate};
 
 use super::ask;
+use super::check;
 use super::desk::Desk;
 use super::settle::{self, Stand};
 
@@ -37,7 +38,7 @@ pub(super) fn settle(
             Err(refusal) => {
                 let message =
                     format!("{}; `compensate` refused: {} ({})", reason.message, refusal.message, refusal.code);
-                park(desk, event, stand, class, &Reason { code: reason.code, message });
+                park(desk, event, stand, class, &check::reason(Reason { code: reason.code, message }));
             }
         },
     }

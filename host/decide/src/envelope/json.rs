@@ -44,7 +44,7 @@ fn not_json(error: serde_json::Error) -> Reason {
 }
 
 /// The deepest nesting of brackets outside strings. Text that is no JSON gets some number, and is refused by the parser.
-fn depth(bytes: &[u8]) -> usize {
+pub fn depth(bytes: &[u8]) -> usize {
     let (mut now, mut most, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for &byte in bytes {
         if in_string {

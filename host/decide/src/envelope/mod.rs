@@ -6,7 +6,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use json::MAX_DEPTH;
+pub use json::{MAX_DEPTH, depth};
 pub use read::{Limits, Received, decode};
 
 use std::sync::Arc;

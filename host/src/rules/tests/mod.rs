@@ -7,7 +7,6 @@ mod build;
 mod cache;
 mod describe;
 mod graph;
-mod guest;
 mod limits;
 mod refusals;
 mod speed;
@@ -15,6 +14,7 @@ mod speed;
 use std::sync::Arc;
 
 use seqgate_decide::rules::{EntityView, EventView, TriggerView};
+use seqgate_test_guest as guest;
 
 use super::prepare::MAX_COMPONENT;
 use super::{Engine, EngineOptions, Limits, LoadError, LoadedRules, prepare};

@@ -1,5 +1,8 @@
 //! Writes guests: a core module in the text format around a description and answers that are laid out in its memory,
-//! as the canonical ABI wants them, with the contract's metadata as `wit-bindgen` would embed it.
+//! as the canonical ABI wants them, with the contract's metadata as `wit-bindgen` would embed it. What no honest author
+//! would build is a few words in the text format away.
+
+#![allow(clippy::unwrap_used, reason = "a test's tool may stop where the test is wrong")]
 
 use std::fmt::Write;
 
@@ -11,30 +14,52 @@ use wit_parser::Resolve;
 
 /// Where constants start; the first bytes are left for answers that are made up as the guest runs.
 const DATA: usize = 4096;
-/// Where arguments are put.
+/// Where the length of the event's data stands among the arguments of `apply`.
+pub const DATA_LENGTH: usize = 192;
+/// Where the kind of trigger stands: 0 event, 1 timer, 2 compensation.
+pub const TRIGGER: usize = 88;
+const PAGE: usize = 1 << 16;
+/// Where arguments are put, unless the constants reach further.
 const HEAP: usize = 1 << 16;
 
-pub const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/machine.wit");
+/// The contract as the SDK has it.
+pub const CONTRACT: &str = include_str!("../../../guest-sdk/wit/machine.wit");
 
 /// A guest. `apply` and the others are bodies in the text format; the answer of each is the address of its result.
 pub struct Guest {
+    /// Constants.
     pub memory: Memory,
+    /// `describe`: from the start, the description that was given.
     pub describe: String,
+    /// `apply`: local 0 is the address of its arguments.
     pub apply: String,
+    /// `compensate`: local 0 is the address of its arguments.
     pub compensate: String,
+    /// `migrate`: traps, from the start.
     pub migrate: String,
+    /// What `cabi_realloc` does first; local 3 is the size that is asked for.
+    pub realloc: String,
     /// Further fields of the module.
     pub fields: String,
     /// The contract that it says it follows.
     pub contract: String,
+    /// Pages of memory at the start, where the constants do not need more.
     pub pages: u32,
 }
 
+impl Default for Guest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Guest {
+    /// An honest guest with [`description`], which answers `open` with the data `{}` to everything.
     pub fn new() -> Self {
         Self::describing(&description())
     }
 
+    /// An honest guest with another description.
     pub fn describing(description: &Description) -> Self {
         let mut memory = Memory(Vec::new());
         let at = memory.description(description);
@@ -46,16 +71,19 @@ impl Guest {
             apply: format!("(i32.const {yes})"),
             compensate: format!("(i32.const {yes})"),
             migrate: "(unreachable)".into(),
+            realloc: String::new(),
             fields: String::new(),
             contract: CONTRACT.into(),
             pages: 4,
         }
     }
 
+    /// A guest whose `apply` is this.
     pub fn applying(body: &str) -> Self {
         Self { apply: body.into(), ..Self::new() }
     }
 
+    /// A guest whose `apply` gives this answer.
     pub fn answering(answer: &Result<Transition, Rejection>) -> Self {
         let mut guest = Self::new();
         let at = guest.memory.answer(answer);
@@ -63,16 +91,36 @@ impl Guest {
         guest
     }
 
+    /// Has `apply` do `body` with events that carry more data than `{}`, and answer all others as before. `body` leaves the
+    /// address of an answer, or does not end.
+    pub fn hostile(mut self, body: &str) -> Self {
+        self.apply = format!(
+            "(if (i32.gt_u (i32.load offset={DATA_LENGTH} (local.get 0)) (i32.const 2)) \
+             (then (return (block (result i32) {body})))) {}",
+            self.apply
+        );
+        self
+    }
+
+    /// Has `apply` give this answer to events that carry more data than `{}`.
+    pub fn lying(mut self, answer: &Result<Transition, Rejection>) -> Self {
+        let at = self.memory.answer(answer);
+        self.hostile(&format!("(i32.const {at})"))
+    }
+
+    /// The module in the text format.
     pub fn text(&self) -> String {
-        let Self { memory, describe, apply, compensate, migrate, fields, pages, .. } = self;
+        let Self { memory, describe, apply, compensate, migrate, realloc, fields, pages, .. } = self;
+        let heap = HEAP.max((DATA + memory.0.len()).next_multiple_of(8));
+        let pages = (*pages).max(u32::try_from(heap / PAGE + 2).unwrap());
         let mut data = String::new();
         memory.0.iter().for_each(|byte| write!(data, "\\{byte:02x}").unwrap());
         format!(
             r#"(module
   (memory (export "memory") {pages})
-  (global $top (mut i32) (i32.const {HEAP}))
+  (global $top (mut i32) (i32.const {heap}))
   (data (i32.const {DATA}) "{data}")
-  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {realloc}
     (global.set $top (i32.and (i32.add (global.get $top) (i32.const 7)) (i32.const -8)))
     (global.get $top)
     (global.set $top (i32.add (global.get $top) (local.get 3))))
@@ -85,6 +133,7 @@ impl Guest {
         )
     }
 
+    /// The module, as a compiler would have made it.
     pub fn module(&self) -> Vec<u8> {
         with_metadata(&self.text(), &self.contract)
     }
@@ -118,6 +167,7 @@ pub fn description() -> Description {
     }
 }
 
+/// An edge.
 pub fn edge(origin: Origin, trigger: Trigger, target: &str) -> Edge {
     Edge { origin, trigger, target: target.into() }
 }
@@ -140,7 +190,8 @@ impl Memory {
         [at, u32::try_from(items.len()).unwrap()].map(u32::to_le_bytes).concat()
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> Vec<u8> {
+    /// Puts bytes, and gives what a record holds of them: their address and length.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.list(bytes, |_, byte| vec![*byte])
     }
 
@@ -152,6 +203,7 @@ impl Memory {
         [self.text(&reason.code), self.text(&reason.message)].concat()
     }
 
+    /// Puts a description, and gives its address.
     pub fn description(&mut self, description: &Description) -> u32 {
         let Description { name, version, schema, reads, states, edges } = description;
         let record = [
@@ -185,6 +237,7 @@ impl Memory {
         [origin.concat(), trigger.concat(), self.text(&edge.target)].concat()
     }
 
+    /// Puts an answer of `apply`, and gives its address.
     pub fn answer(&mut self, answer: &Result<Transition, Rejection>) -> u32 {
         let record = match answer {
             Ok(transition) => [
