@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use seqgate_yardstick::folder::Folder;
-use seqgate_yardstick::options::Options;
+use seqgate_yardstick::options::{Options, Orders};
 use seqgate_yardstick::program::Program;
-use seqgate_yardstick::{Subject, measure};
+use seqgate_yardstick::{Events, Subject, measure};
 
 /// What makes this executable the program under test.
 const AS_PROGRAM: &str = "as-program";
@@ -40,6 +40,8 @@ struct Cli {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    orders: Orders,
+    #[command(flatten)]
     options: Options,
     /// Given by `cargo bench`
     #[arg(long, hide = true)]
@@ -66,7 +68,12 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     let (Source::Jsonl, Store::Sqlite) = (cli.source, cli.store);
     let rules = Folder::make(&cli.options.dir.clone().unwrap_or_else(std::env::temp_dir), false)?;
     let program = Program { path: std::env::current_exe()?, arguments: vec![AS_PROGRAM.into()] };
-    let subject = Subject { program, machines: orders(rules.path())?, machine: None, events: None };
+    let subject = Subject {
+        program,
+        machines: machines(rules.path())?,
+        machine: None,
+        events: Events::Orders(cli.orders.clone()),
+    };
     let report = measure(&subject, &cli.options, &|what| eprintln!("{what}"))?;
     if cli.json {
         println!("{}", serde_json::to_string(&report)?);
@@ -77,7 +84,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
 }
 
 /// The `orders` component that the program carries, and its section of a configuration.
-fn orders(folder: &Path) -> anyhow::Result<String> {
+fn machines(folder: &Path) -> anyhow::Result<String> {
     let (name, module) = seqgate::demo::guests::GUESTS[0];
     let path: PathBuf = folder.join(format!("{name}.wasm"));
     std::fs::write(&path, module)?;

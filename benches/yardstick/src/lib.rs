@@ -29,7 +29,7 @@ use serde::Deserialize;
 use crate::arrivals::Latencies;
 use crate::folder::Folder;
 use crate::lines::Delivery;
-use crate::options::Options;
+use crate::options::{Options, Orders};
 use crate::program::Program;
 use crate::report::{Report, Round};
 use crate::sqlite::Sqlite;
@@ -44,8 +44,16 @@ pub struct Subject {
     pub machines: String,
     /// The machine of events that name none.
     pub machine: Option<String>,
-    /// Events to take instead of the generated ones.
-    pub events: Option<PathBuf>,
+    /// What it is given.
+    pub events: Events,
+}
+
+/// Where events come from.
+pub enum Events {
+    /// They are made.
+    Orders(Orders),
+    /// JSON lines.
+    File(PathBuf),
 }
 
 /// What `run --until-idle --json` answers.
@@ -60,7 +68,6 @@ struct Stream {
     path: PathBuf,
     deliveries: Vec<Delivery>,
     events: u64,
-    entities: u64,
 }
 
 /// Measures, telling `say` what is under way.
@@ -102,10 +109,11 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn stream(&self) -> anyhow::Result<Stream> {
         let path = match &self.subject.events {
-            Some(path) => path.clone(),
-            None => {
+            Events::File(path) => path.clone(),
+            Events::Orders(orders) => {
                 let path = self.folder.join("events.jsonl");
-                self.workload(self.options.events, self.options.entities)?.write(&path)?;
+                let part = if self.options.quick { 10 } else { 1 };
+                self.workload(orders, orders.events / part, (orders.entities / part).max(1))?.write(&path)?;
                 path
             }
         };
@@ -115,19 +123,19 @@ impl Bench<'_> {
         let mut keys: Vec<_> = deliveries.iter().filter_map(|d| d.event.as_ref()).collect();
         keys.sort_unstable();
         keys.dedup();
-        let (events, entities) = (keys.len().max(1) as u64, self.options.entities as u64);
-        Ok(Stream { path, deliveries, events, entities })
+        let events = keys.len().max(1) as u64;
+        Ok(Stream { path, deliveries, events })
     }
 
-    fn workload(&self, events: usize, entities: usize) -> anyhow::Result<Workload> {
+    fn workload(&self, orders: &Orders, events: usize, entities: usize) -> anyhow::Result<Workload> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
         Ok(Workload {
             events,
             entities,
-            payload: self.options.payload,
+            payload: orders.payload,
             duplicates: 0.05,
             swaps: 0.02,
-            seed: self.options.seed,
+            seed: orders.seed,
             begins: i64::try_from(now.as_millis())?,
         })
     }
@@ -190,10 +198,10 @@ impl Bench<'_> {
         let wanted = (rate * f64::from(self.options.latency_seconds)).max(1.0) as usize;
         let mut lines = stream.path.clone();
         let mut deliveries = stream.deliveries.clone();
-        if self.subject.events.is_none() && wanted != deliveries.len() {
+        if let Events::Orders(orders) = &self.subject.events {
             lines = folder.path().join("events.jsonl");
-            let per_entity = self.options.events.div_ceil(self.options.entities).max(1);
-            self.workload(wanted, wanted.div_ceil(per_entity))?.write(&lines)?;
+            let per_entity = orders.events.div_ceil(orders.entities).max(1);
+            self.workload(orders, wanted, wanted.div_ceil(per_entity))?.write(&lines)?;
             deliveries = lines::read(&lines, self.options.partitions, self.subject.machine.as_deref())?;
         }
         deliveries.truncate(wanted);
@@ -220,7 +228,7 @@ impl Bench<'_> {
     }
 
     fn report(&self, stream: &Stream, sizes: Vec<TableSize>, stored: u64) -> Report {
-        let entities = sizes.iter().find(|s| s.name == "entities").map_or(stream.entities, |s| s.rows);
+        let entities = sizes.iter().find(|s| s.name == "entities").map_or(0, |s| s.rows);
         Report {
             store: "sqlite".into(),
             source: "jsonl".into(),
@@ -229,7 +237,6 @@ impl Bench<'_> {
             entities,
             partitions: self.options.partitions,
             batch: self.options.batch,
-            payload: self.options.payload,
             rounds: 0,
             events_per_s: 0.0,
             per_event_events_per_s: None,

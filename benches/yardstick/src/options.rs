@@ -2,27 +2,15 @@
 
 use clap::Args;
 
-/// How much of what; the defaults are the orders workload that figures are quoted with.
+/// How to measure.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Different events
-    #[arg(long, value_name = "N", default_value_t = 200_000)]
-    pub events: usize,
-    /// Entities that they are about
-    #[arg(long, value_name = "N", default_value_t = 50_000)]
-    pub entities: usize,
     /// Partitions of the source
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub partitions: u32,
     /// The most events of one transaction
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub batch: u32,
-    /// Bytes of each payload
-    #[arg(long, value_name = "BYTES", default_value_t = 300)]
-    pub payload: usize,
-    /// What the stream is made from
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
     /// Measure so often, and take the medians
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub repeat: u32,
@@ -45,12 +33,33 @@ pub struct Options {
 
 impl Options {
     /// With `quick` worked in.
-    pub fn settled(mut self) -> Self {
+    pub(crate) fn settled(mut self) -> Self {
         if self.quick {
-            self.events /= 10;
-            self.entities = (self.entities / 10).max(1);
             self.latency_seconds /= 10;
         }
         self
+    }
+}
+
+/// The orders workload; the defaults are what figures are quoted with.
+#[derive(Args, Clone, Debug)]
+pub struct Orders {
+    /// Different events
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    pub events: usize,
+    /// Orders that they are about
+    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    pub entities: usize,
+    /// Bytes of each payload
+    #[arg(long, value_name = "BYTES", default_value_t = 300)]
+    pub payload: usize,
+    /// What the stream is made from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl Default for Orders {
+    fn default() -> Self {
+        Self { events: 200_000, entities: 50_000, payload: 300, seed: 1 }
     }
 }

@@ -43,6 +43,10 @@ impl Program {
     pub fn start(&self, config: &Path, arguments: &[&str]) -> anyhow::Result<Running> {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).arg("--config").arg(config).args(arguments);
+        // What the environment sets is meant for another configuration, and another database.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"SEQGATE_")) {
+            command.env_remove(name);
+        }
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
         Ok(Running { child, usage: Usage::default() })
     }

@@ -41,8 +41,6 @@ pub struct Report {
     pub partitions: u32,
     /// The most events of one transaction.
     pub batch: u32,
-    /// Bytes of each generated payload.
-    pub payload: usize,
     /// Measured so often; all figures are medians.
     pub rounds: usize,
     /// Of the program.

@@ -6,6 +6,7 @@
 //!   tells an entity's story; `decide` is what persons' decisions share, `attention` what `status` opens with
 
 mod attention;
+mod bench;
 mod check;
 mod configured;
 mod conflict;
@@ -111,6 +112,8 @@ enum Command {
     /// The machines' rules: build, check, ship
     #[command(subcommand)]
     Rules(rules::Rules),
+    /// Measure throughput, latency and memory with your rules and events
+    Bench(bench::Bench),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -184,6 +187,7 @@ async fn dispatch(ctx: &Context, command: Command) -> anyhow::Result<ExitCode> {
         Command::Machine(machine) => machine.run(ctx).await?,
         Command::Source(source) => source.run(ctx).await?,
         Command::Rules(rules) => return rules.run(ctx).await,
+        Command::Bench(bench) => bench.run(ctx).await?,
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "seqgate", &mut std::io::stdout());
         }

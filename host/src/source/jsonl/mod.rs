@@ -26,6 +26,8 @@ pub use identity::{HEAD, Identity};
 const MAX_LINE: usize = 64 << 20;
 /// How often a file is looked at again when its end was reached.
 const POLL: Duration = Duration::from_millis(100);
+/// And how soon after something was there; each look in vain doubles it.
+const SOON: Duration = Duration::from_millis(2);
 
 /// A file to read, or standard input.
 pub struct Jsonl {
@@ -153,13 +155,16 @@ impl Reader {
 
     /// Reads to the end, and in a file that may grow on from there, until it is told to stop.
     fn read(&mut self, input: &mut dyn BufRead, follow: bool) -> Result<(), SourceError> {
-        let mut line = Vec::new();
+        let (mut line, mut pause) = (Vec::new(), SOON);
         loop {
             if *self.stop.borrow() {
                 return Ok(());
             }
             let room = (MAX_LINE - line.len()) as u64;
             let n = (&mut *input).take(room).read_until(b'\n', &mut line).map_err(|e| self.source.io(e))?;
+            if n > 0 {
+                pause = SOON;
+            }
             if line.ends_with(b"\n") {
                 if std::mem::take(&mut self.within) && line.trim_ascii().is_empty() {
                     self.at += line.len() as u64;
@@ -180,7 +185,8 @@ impl Reader {
                 }
                 self.still_the_same(self.at + line.len() as u64)?;
                 self.reached(false);
-                std::thread::sleep(POLL);
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(POLL);
             }
         }
     }
