@@ -70,7 +70,7 @@ impl Bench {
             return Ok((std::path::absolute(events)?, self.machine.clone()));
         }
         let files = config.sources.iter().filter_map(|source| {
-            let SourceConfig::Jsonl(jsonl) = source;
+            let SourceConfig::Jsonl(jsonl) = source else { return None };
             let path = jsonl.path.as_ref().filter(|path| path.exists())?;
             Some((std::path::absolute(path), jsonl.machine.as_deref().map(str::to_owned)))
         });

@@ -115,9 +115,7 @@ fn classify_store(error: &StoreError) -> Class {
             (FENCED, "fenced", Some("another process took the partition over: let only one of them run"))
         }
         StoreError::Url { .. } | StoreError::Cursor => (USAGE, "usage", None),
-        StoreError::Partitions { .. } => {
-            (USAGE, "partitions", Some("set `partitions` back, or name a new source for the same file"))
-        }
+        StoreError::Partitions { .. } => (USAGE, "partitions", Some("set `partitions` back, or name a new source")),
         StoreError::Busy(_) => (FAILED, "busy", Some("another process is writing for long; try again")),
         StoreError::NoSuchRules(_) => (FAILED, "no-such-rules", None),
         StoreError::OtherMachine { .. } => (FAILED, "other-machine", None),
