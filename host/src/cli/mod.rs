@@ -149,23 +149,12 @@ fn misused(error: &clap::Error, json: bool) -> ExitCode {
     ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
 }
 
-/// The fewest threads for tasks.
-const LEAST_WORKERS: usize = 8;
-
-/// Threads for tasks: more than processors. A guest that computes keeps its thread for as long, and with one thread for each
-/// processor others' tasks waited for it: beside endless loops in one partition, on two processors, the 99th percentile of the
-/// others rose from 12 to 80 ms; with eight threads from 10 to 15.
-fn workers() -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    LEAST_WORKERS.max(2 * processors)
-}
-
 fn start(cli: Cli) -> anyhow::Result<ExitCode> {
     // What the demo refuses on purpose is no news.
     let quiet = matches!(cli.command, Command::Demo(_)).then_some("error");
     telemetry::start(cli.log.as_deref().or(quiet), cli.log_format)?;
     let ctx = Context { json: cli.json, config: cli.config, clock: Clock::System };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers()).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(dispatch(&ctx, cli.command));
     // Whoever still reads a terminal or a slow disk does not keep the process.
     runtime.shutdown_background();
