@@ -10,6 +10,7 @@ pub mod config;
 pub mod demo;
 pub mod rules;
 pub mod runner;
+pub mod scaffold;
 pub mod source;
 pub mod store;
 pub mod telemetry;

@@ -19,6 +19,7 @@ mod event;
 mod explain;
 mod failure;
 mod gap;
+mod new;
 mod operations;
 mod outbox;
 mod output;
@@ -63,6 +64,8 @@ struct Cli {
 enum Command {
     /// Watch real rules handle a stream with duplicates, swaps, gaps, conflicts and refused events
     Demo(demo::Args),
+    /// Write a new project: a machine, its scenarios, the SDK, a configuration
+    New(new::New),
     /// Read the sources and decide their events
     Run(run::Run),
     /// Look at the configuration and what it names; changes nothing
@@ -164,6 +167,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
 async fn dispatch(ctx: &Context, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(demo) => return demo.run(ctx).await,
+        Command::New(new) => new.run(ctx)?,
         Command::Run(run) => run.run(ctx).await?,
         Command::Check => return check::run(ctx).await,
         Command::Status => status::show(ctx).await?,
