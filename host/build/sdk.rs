@@ -39,7 +39,7 @@ pub fn embed(root: &Path, out: &Path, cargo: Option<&Path>) -> Result<(), String
     files.sort();
     let template = root.join("host/src/scaffold/template");
     let manifest = format!(
-        "{}\n# How rules are built: small, and nothing unwinds. Function names stay, so that a fault can say where it happened.\n{}",
+        "{}\n\n# How rules are built: small, and nothing unwinds. Function names stay, so that a fault can say where it happened.\n{}",
         read(&template.join("Cargo.toml"))?.trim_end(),
         section(&workspace, "profile.guest")?
     );
