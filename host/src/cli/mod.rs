@@ -28,6 +28,7 @@ mod rules;
 mod run;
 mod show;
 mod status;
+mod story;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
