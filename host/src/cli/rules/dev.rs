@@ -1,6 +1,6 @@
 //! `rules dev`: builds, tells the scenarios, and does so again whenever a file changes.
 //!
-//! Files are looked at five times a second. Notices of the system would save that, and do not come from folders that
+//! Files are looked at ten times a second. Notices of the system would save that, and do not come from folders that
 //! are shared over a network or with a container. What is built is what is shipped: the same profile, the component itself.
 
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ use super::author;
 use super::subject::Component;
 
 /// How often files are looked at; also how long they must rest before a build, as an editor writes several.
-const LOOK: Duration = Duration::from_millis(200);
-const REST: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(100);
+const REST: Duration = Duration::from_millis(30);
 
 /// Builds and tells until it is stopped; or once.
 pub async fn run(ctx: &Context, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
