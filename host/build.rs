@@ -1,6 +1,10 @@
 //! Builds the machines of `machines/` for Wasm, so that `seqgate demo` carries them in its own binary.
 //!
 //! The core modules are embedded as the compiler made them; the host turns them into components when it loads them.
+//! And embeds the SDK's sources, for `seqgate new`.
+
+#[path = "build/sdk.rs"]
+mod sdk;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -23,8 +27,10 @@ fn main() -> ExitCode {
     };
     let Some(root) = host.parent() else { return failed("the host's folder has no parent") };
     watch(root);
+    sdk::watch(root);
+    let cargo = PathBuf::from(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     let built = if is_clippy() { placeholders(&out) } else { guests(root, &out) };
-    match built {
+    match built.and_then(|()| sdk::embed(root, &out, (!is_clippy()).then_some(&*cargo))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => failed(&message),
     }

@@ -12,6 +12,7 @@ pub mod http;
 pub mod ingest;
 pub mod rules;
 pub mod runner;
+pub mod scaffold;
 pub mod source;
 pub mod store;
 pub mod telemetry;

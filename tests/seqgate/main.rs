@@ -3,6 +3,7 @@
 
 mod cases;
 mod guarantees;
+mod guide;
 mod hand;
 mod histories;
 mod hostile;

@@ -37,7 +37,9 @@
 //! }
 //! ```
 //!
-//! The members of a step are described at [`Step`], those of `expect` at [`Expect`].
+//! The members of a step are described at [`Step`], those of `expect` at [`Expect`]. A story may begin with an entity that
+//! stands somewhere already: `given`, see [`Given`]. `seqgate entity history --as-scenario` and `dead-letter show --as-test`
+//! write stories about what really happened.
 
 mod check;
 mod exact;
@@ -55,5 +57,5 @@ pub use model::{
     Rejection, StateInfo, Subject, Transition, Trigger, When,
 };
 pub use run::{Mismatch, Report, run};
-pub use story::{Clock, DependencyText, Expect, ExpectedMessage, Payload, Step, Story, Timers, What};
+pub use story::{Clock, DependencyText, Expect, ExpectedMessage, Given, Payload, Step, Story, Timers, What};
 pub use world::{Input, Outcome, World};

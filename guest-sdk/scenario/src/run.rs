@@ -77,7 +77,7 @@ pub fn run(subject: &mut dyn Subject, stories: &[Story]) -> Report {
     let mut report = Report { stories: stories.len(), steps: 0, mismatches: Vec::new(), untaken: Vec::new() };
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     for story in stories {
-        let mut world = World::new(description.clone(), story.key.as_str());
+        let mut world = World::standing(description.clone(), story.key.as_str(), story.given.as_ref(), story.start);
         let mut clock = story.start;
         for (index, step) in story.steps.iter().enumerate() {
             match tell(subject, &mut world, &mut clock, index, step) {
@@ -117,6 +117,7 @@ fn tell(
     let input = |kind: &str, time| Input {
         kind: kind.to_owned(),
         id: step.id.clone().unwrap_or_else(|| format!("step-{}", index + 1)),
+        source: step.source.clone(),
         time,
         version: step.version,
         idempotency_key: step.idempotency_key.clone(),

@@ -21,8 +21,55 @@ pub struct Story {
     pub key: String,
     /// Where the clock stands at first (`start`), in milliseconds since the epoch; 2026-01-01T00:00:00Z by default.
     pub start: i64,
+    /// How the entity stands at first; it does not exist yet where the file does not say.
+    pub given: Option<Given>,
     /// What happens, in order.
     pub steps: Vec<Step>,
+}
+
+/// How an entity stands when a story begins, as `seqgate entity show --json` says it. Its data has the layout of the
+/// rules that are told the story.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "GivenFile")]
+pub struct Given {
+    /// The state.
+    pub state: String,
+    /// `data`, any JSON, byte for byte as the file has it.
+    pub data: Vec<u8>,
+    /// The version; 1 by default.
+    pub version: u64,
+    /// The revision; the version by default.
+    pub revision: u64,
+    /// Since when it is in its state (RFC 3339), in milliseconds since the epoch; the story's start by default.
+    pub entered: Option<i64>,
+    /// Pending timers: an object of names with due times (RFC 3339).
+    pub timers: BTreeMap<String, i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenFile {
+    state: String,
+    data: Box<RawValue>,
+    version: Option<u64>,
+    revision: Option<u64>,
+    entered: Option<Instant>,
+    #[serde(default)]
+    timers: BTreeMap<String, Instant>,
+}
+
+impl From<GivenFile> for Given {
+    fn from(file: GivenFile) -> Self {
+        let version = file.version.unwrap_or(1);
+        Self {
+            state: file.state,
+            data: file.data.get().as_bytes().to_vec(),
+            version,
+            revision: file.revision.unwrap_or(version),
+            entered: file.entered.map(|at| at.0),
+            timers: file.timers.into_iter().map(|(name, due)| (name, due.0)).collect(),
+        }
+    }
 }
 
 /// One thing that happens to the entity. Exactly one of `event`, `timer` and `compensate` names it.
@@ -40,6 +87,8 @@ pub struct Step {
     pub clock: Option<Clock>,
     /// The event's id; `step-N` by default.
     pub id: Option<String>,
+    /// Its source; `/scenario` by default. Derived ids depend on it.
+    pub source: Option<String>,
     /// `idempotency_key`.
     pub idempotency_key: Option<String>,
     /// `correlation_id`.
@@ -175,6 +224,7 @@ struct StoryFile {
     title: String,
     key: Option<String>,
     start: Option<Instant>,
+    given: Option<Given>,
     steps: Vec<Step>,
 }
 
@@ -198,6 +248,7 @@ impl From<StoryFile> for Story {
             title: file.title,
             key: file.key.unwrap_or_else(|| "story".to_owned()),
             start: file.start.map_or(DEFAULT_START, |start| start.0),
+            given: file.given,
             steps: file.steps,
         }
     }
@@ -214,6 +265,7 @@ struct StepFile {
     at: Option<Instant>,
     after: Option<String>,
     id: Option<String>,
+    source: Option<String>,
     idempotency_key: Option<String>,
     correlation_id: Option<String>,
     version: Option<u64>,
@@ -258,6 +310,7 @@ impl TryFrom<StepFile> for Step {
             data,
             clock,
             id: file.id,
+            source: file.source,
             idempotency_key: file.idempotency_key,
             correlation_id: file.correlation_id,
             version: file.version,

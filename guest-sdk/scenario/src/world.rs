@@ -6,6 +6,7 @@ use crate::model::{
     Dependency, Description, Edge, Effect, Entity, Event, Failure, Fault, Message, Origin, PendingTimer, Reason,
     Rejection, Subject, Transition, Trigger, When,
 };
+use crate::story::Given;
 use crate::times::plus;
 
 /// An event as it reaches the world.
@@ -15,6 +16,8 @@ pub struct Input {
     pub kind: String,
     /// Its id.
     pub id: String,
+    /// Its source; `/scenario` where absent.
+    pub source: Option<String>,
     /// Milliseconds since the epoch.
     pub time: i64,
     /// Its version; one more than the entity's where absent.
@@ -65,6 +68,26 @@ impl World {
     /// An entity that does not exist yet.
     pub fn new(description: Description, key: impl Into<Vec<u8>>) -> Self {
         Self { description, key: key.into(), entity: None, timers: BTreeMap::new(), taken: BTreeSet::new() }
+    }
+
+    /// An entity that stands so at `start`, where that is given.
+    pub fn standing(description: Description, key: impl Into<Vec<u8>>, given: Option<&Given>, start: i64) -> Self {
+        let mut world = Self::new(description, key);
+        if let Some(given) = given {
+            world.timers = given.timers.clone();
+            world.entity = Some(Entity {
+                key: world.key.clone(),
+                version: given.version,
+                revision: given.revision,
+                state: given.state.clone(),
+                entered: given.entered.unwrap_or(start),
+                schema: world.description.schema,
+                data: given.data.clone(),
+                timers: Vec::new(),
+            });
+            world.show_timers();
+        }
+        world
     }
 
     /// The entity, once it exists. Its `timers` are those that are pending, in the order of their names.
@@ -153,7 +176,7 @@ impl World {
         let next = self.entity.as_ref().map_or(0, |entity| entity.version).saturating_add(1);
         Event {
             id: input.id,
-            source: "/scenario".into(),
+            source: input.source.unwrap_or_else(|| "/scenario".to_owned()),
             trigger: Trigger::Event(input.kind),
             key: self.key.clone(),
             version: Some(input.version.unwrap_or(next)),

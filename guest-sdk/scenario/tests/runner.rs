@@ -261,3 +261,18 @@ fn a_folder_without_stories_is_an_error() {
     assert!(error.contains("no scenario (*.json) in"), "{error}");
     assert!(load(&folder.join("nowhere")).is_err());
 }
+
+#[test]
+fn a_story_may_begin_in_the_middle() {
+    let text = br#"{ "title": "t", "key": "d1", "start": "2026-11-30T10:00:00Z",
+        "given": { "state": "open", "data": {"width":1}, "version": 7, "timers": { "draught": "2026-11-30T11:00:00Z" } },
+        "steps": [ { "timer": "draught", "expect": { "state": "shut", "timers": [] } } ] }"#;
+    let story = parse(Path::new("given.json"), text).expect("a story");
+    let report = run(&mut Door, &[story]);
+    assert!(report.is_ok(), "{report}");
+    assert!(!report.untaken.iter().any(|edge| edge.trigger == Trigger::Timer("draught".into())));
+    let elsewhere = br#"{ "title": "t", "given": { "state": "gone", "data": {} },
+        "steps": [ { "event": "pushed", "data": {"to":"shut"}, "expect": { "state": "shut" } } ] }"#;
+    let story = parse(Path::new("given.json"), elsewhere).expect("a story");
+    assert!(!run(&mut Door, &[story]).is_ok(), "no edge leads from where it stands");
+}

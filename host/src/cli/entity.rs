@@ -36,6 +36,9 @@ pub enum Entity {
     History {
         #[command(flatten)]
         named: Named,
+        /// Print all of it as a scenario, for the machine's `scenarios/`
+        #[arg(long, conflicts_with_all = ["limit", "cursor"])]
+        as_scenario: bool,
         #[command(flatten)]
         paging: Paging,
     },
@@ -52,7 +55,10 @@ impl Entity {
                 list(ctx, &filter, &paging).await
             }
             Self::Show(named) => show_one(ctx, &named.id()?).await,
-            Self::History { named, paging } => history(ctx, &named.id()?, &paging).await,
+            Self::History { named, as_scenario: true, .. } => {
+                super::story::history(ctx, &ctx.open().await?, &named.id()?).await
+            }
+            Self::History { named, paging, .. } => history(ctx, &named.id()?, &paging).await,
             Self::Explain(named) => super::explain::run(ctx, &named.id()?).await,
         }
     }

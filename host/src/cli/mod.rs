@@ -21,6 +21,7 @@ mod explain;
 mod failure;
 mod gap;
 mod ingest;
+mod new;
 mod operations;
 mod outbox;
 mod output;
@@ -29,6 +30,7 @@ mod rules;
 mod run;
 mod show;
 mod status;
+mod story;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -65,6 +67,8 @@ struct Cli {
 enum Command {
     /// Watch real rules handle a stream with duplicates, swaps, gaps, conflicts and refused events
     Demo(demo::Args),
+    /// Write a new project: a machine, its scenarios, the SDK, a configuration
+    New(new::New),
     /// Read the sources and decide their events
     Run(run::Run),
     /// Append events to an embedded source's log, a CloudEvent in JSON a line
@@ -170,6 +174,7 @@ fn start(cli: Cli) -> anyhow::Result<ExitCode> {
 async fn dispatch(ctx: &Context, command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(demo) => return demo.run(ctx).await,
+        Command::New(new) => new.run(ctx)?,
         Command::Run(run) => run.run(ctx).await?,
         Command::Ingest(ingest) => ingest.run(ctx).await?,
         Command::Check => return check::run(ctx).await,

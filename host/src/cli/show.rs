@@ -120,6 +120,12 @@ pub fn time(millis: i64) -> String {
     at(millis).and_then(|t| t.format(&Rfc3339).ok()).unwrap_or_else(|| format!("{millis} ms"))
 }
 
+/// Reads a time of RFC 3339; digits beyond the millisecond are cut.
+pub fn parse_time(text: &str) -> Option<i64> {
+    let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
+}
+
 /// A time to the second.
 pub fn seconds(millis: i64) -> String {
     time(millis - millis.rem_euclid(1000))

@@ -96,12 +96,29 @@ pub enum BuildError {
 /// # Errors
 /// [`BuildError`]; its text says what to do.
 pub fn build(folder: &Path) -> Result<Prepared, BuildError> {
+    build_from(folder).map(|(component, _)| component)
+}
+
+/// As [`build`]; names the files too that the component was made from, those of other local crates included.
+///
+/// # Errors
+/// [`BuildError`]; its text says what to do.
+pub fn build_from(folder: &Path) -> Result<(Prepared, Vec<PathBuf>), BuildError> {
     let package = Package::find(folder)?;
     let module = package.compile()?;
+    let sources = sources(&module);
     let bytes = std::fs::read(&module).map_err(|source| BuildError::Read { path: module, source })?;
     let refused = |refused| BuildError::Refused { package: package.name.clone(), refused };
     let component = prepare::prepare(&bytes, usize::MAX).map_err(refused)?;
-    prepare::prepare(component.component(), prepare::MAX_COMPONENT).map_err(refused)
+    let component = prepare::prepare(component.component(), prepare::MAX_COMPONENT).map_err(refused)?;
+    Ok((component, sources))
+}
+
+/// What cargo notes beside a module: `MODULE: FILE FILE …`, blanks in names escaped. Without it nothing is known.
+fn sources(module: &Path) -> Vec<PathBuf> {
+    let notes = std::fs::read_to_string(module.with_extension("d")).unwrap_or_default();
+    let files = notes.split_once(": ").map(|(_, files)| files.replace("\\ ", "\0")).unwrap_or_default();
+    files.split_whitespace().map(|file| PathBuf::from(file.replace('\0', " "))).collect()
 }
 
 struct Package {

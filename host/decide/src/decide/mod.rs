@@ -20,14 +20,31 @@ use std::sync::Arc;
 
 use crate::envelope::{Decoded, Malformed};
 use crate::event::Event;
+use crate::graph::Graph;
 use crate::ids::{EntityId, EventKey, Position, Ref};
 use crate::machine::Machines;
-use crate::rules::Reason;
+use crate::rules::{Fault, Reason, Transition, TriggerView};
 use crate::verdict::{DeferReason, Verdict};
 use crate::world::{Entity, Need, Waiter, World};
 use crate::writes::{Actor, Writes};
 
 use desk::Desk;
+
+/// Holds a transition against what the rules declared and against the contract's limits, as a decision does at step 10 of
+/// R3, for an entity in the state `from` (or absent). Texts come back bounded.
+///
+/// # Errors
+/// The fault that the rules are charged with.
+pub fn held_against(
+    graph: &Graph,
+    from: Option<&str>,
+    trigger: TriggerView<'_>,
+    transition: Transition,
+) -> Result<Transition, Fault> {
+    let mut entity = Entity::absent(EntityId::new("", []));
+    entity.state = from.map(Arc::from);
+    check::transition(graph, &entity, trigger, transition)
+}
 
 /// What is to be decided.
 #[derive(Clone, Debug)]

@@ -14,6 +14,7 @@ use super::context::{By, Context, Paging, Site, reference};
 use super::failure::failed;
 use super::output::{Object, plain};
 use super::show;
+use super::story;
 use crate::store::views::{DeadDetail, DeadFilter, DeadItem};
 
 /// Events that were refused
@@ -38,6 +39,9 @@ pub enum DeadLetter {
         /// Its id, as the list shows it
         #[arg(value_parser = reference)]
         id: Ref,
+        /// Print a scenario that ends in this refusal, for the machine's `scenarios/`
+        #[arg(long)]
+        as_test: bool,
     },
     /// Send it through the rules in force again
     Redrive(Meant),
@@ -84,8 +88,11 @@ impl DeadLetter {
                 let filter = DeadFilter { machine: machine.map(Arc::from), status, class };
                 list(ctx, &site, &filter, &paging).await
             }
-            Self::Show { id } => {
+            Self::Show { id, as_test } => {
                 let detail = find(ctx, &site, id).await?;
+                if as_test {
+                    return story::dead_letter(&site, &detail).await;
+                }
                 ctx.answer(|| whole(&detail), || text(ctx, &detail))
             }
             Self::Redrive(meant) => act::redrive(ctx, &site, &meant).await,

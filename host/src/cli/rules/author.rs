@@ -135,7 +135,8 @@ pub fn test(ctx: &Context, path: &Path, component: Option<&Path>) -> anyhow::Res
     Ok(ExitCode::from(if report.is_ok() { 0 } else { FAILED }))
 }
 
-fn json(report: &scenario::Report, digest: Digest) -> Object {
+/// What came of a machine's scenarios.
+pub fn json(report: &scenario::Report, digest: Digest) -> Object {
     let mismatches: Vec<Object> = report
         .mismatches
         .iter()

@@ -1,6 +1,8 @@
 //! `rules`: build, look at, test, and ship what decides.
 
+mod attempt;
 mod author;
+mod dev;
 mod ship;
 mod subject;
 
@@ -47,6 +49,17 @@ pub enum Rules {
         #[arg(long, value_name = "FILE")]
         component: Option<PathBuf>,
     },
+    /// Ask rules about one event, without a store: the transition, its effects, the fuel
+    Try(attempt::Try),
+    /// Build a machine and tell its scenarios at every change of its files, until Ctrl-C
+    Dev {
+        /// The machine's folder
+        #[arg(default_value = ".")]
+        path: PathBuf,
+        /// Once, then stop: exit 1 where something does not hold
+        #[arg(long)]
+        once: bool,
+    },
     /// Check a component and keep it in the store; nothing changes for events
     Register {
         /// The component
@@ -90,6 +103,8 @@ impl Rules {
             Self::Inspect { rules } => author::inspect(ctx, &rules).await?,
             Self::Graph { rules, format } => author::graph(ctx, &rules, format).await?,
             Self::Test { path, component } => return author::test(ctx, &path, component.as_deref()),
+            Self::Try(one) => return one.run(ctx),
+            Self::Dev { path, once } => return dev::run(ctx, &path, once).await,
             Self::Register { file, by } => ship::register(ctx, &file, &by).await?,
             Self::List { machine, paging } => ship::list(ctx, machine.as_deref(), &paging).await?,
             Self::Activate { digest, by } => ship::activate(ctx, digest, &by).await?,
