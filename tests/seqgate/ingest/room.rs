@@ -1,68 +1,44 @@
-//! What happens while nobody decides: memory stays flat, the log stays below its limit, and then there is no more room.
-//!
-//! `SEQGATE_INGEST_MIB` sets how much is posted; 24 by default, 1024 in a campaign.
-
-use std::fs;
+//! A log that is full takes nothing, loses nothing, and has room again once what it holds is decided.
 
 use serde_json::json;
 
 use super::http::{address, post};
 use super::{BATCH, batch, comes_to, embedded};
-use crate::program::{Running, Site, created, machine, until};
+use crate::program::{Site, created, machine, until};
 
-/// What resident memory may be.
-const MOST_RESIDENT_MIB: u64 = 200;
+/// Events of about a quarter of a megabyte together.
+const EVENTS: u64 = 230;
 
-fn megabytes() -> u64 {
-    std::env::var("SEQGATE_INGEST_MIB").map_or(24, |n| n.parse().unwrap())
-}
-
-/// The highest resident memory so far, in MiB.
-fn peak(run: &Running) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
-}
-
-/// Events of about a megabyte together.
-fn megabyte(n: u64) -> String {
+fn quarter(n: u64) -> Vec<String> {
     let filler = "x".repeat(900);
     let one = |i: u64| {
         let data = format!(r#"{{"total":1999,"currency":"EUR","note":"{filler}"}}"#);
         created(&format!("k{n}-{i}")).v(1).data(&data).line()
     };
-    batch(&(0..920).map(one).collect::<Vec<_>>())
+    (0..EVENTS).map(one).collect()
 }
 
 #[test]
-fn a_full_log_refuses_and_memory_stays_flat() {
-    let most = megabytes();
-    // Another machine's source, so that what is posted is not decided: nothing reads a log that is paused.
-    let site = Site::new(&(machine("orders", "") + &embedded(&format!("max_size = \"{most}MiB\""))));
-    site.seqgate(&["run", "--until-idle"]).exits(0);
-    site.seqgate(&["machine", "pause", "orders", "--reason", "maintenance"]).exits(0);
+fn a_full_log_takes_nothing_until_it_is_decided() {
+    let site = Site::new(&(machine("orders", "") + &embedded("max_size = \"1MiB\"")));
+    let mut taken = 0;
+    let refused = loop {
+        site.write(&quarter(taken));
+        let done = site.seqgate(&["ingest", "events.jsonl", "--wait", "0"]);
+        if done.code() != Some(0) {
+            break done;
+        }
+        taken += 1;
+        assert!(taken <= 4, "more was taken than the log may hold");
+    };
+    assert!(taken >= 3, "only {taken} quarters were taken");
+    refused.exits(1).says("may hold 1048576").says("source.web.max_size").says("0 lines were taken");
+    // Deciding makes room: what is decided goes at once where it is short.
     let run = site.start(&["run"]);
     let at = address(&run);
-    let mut posted = 0;
-    let refused = loop {
-        let answer = post(&at, BATCH, &megabyte(posted));
-        match answer.status {
-            202 => posted += 1,
-            429 => break answer,
-            _ => panic!("{answer:?}"),
-        }
-        assert!(posted <= most, "more was taken than the log may hold");
-    };
-    assert_eq!(refused.json()["type"], "urn:seqgate:problem:log-full");
-    assert!(refused.header("retry-after").is_some());
-    assert!(posted >= most * 8 / 10, "only {posted} MiB of {most} were taken");
-    let resident = peak(&run);
-    println!("{posted} MiB posted while nothing was decided: at most {resident} MiB resident");
-    assert!(resident < MOST_RESIDENT_MIB, "{resident} MiB resident");
-    // Going on decides all of it, and what is decided makes room.
-    site.seqgate(&["machine", "resume", "orders", "--reason", "done"]).exits(0);
-    comes_to(&site, &json!({"applied": posted * 920}));
-    until("there is room again", || (post(&at, BATCH, &megabyte(posted)).status == 202).then_some(()));
+    comes_to(&site, &json!({"applied": taken * EVENTS}));
+    until("there is room again", || (post(&at, BATCH, &batch(&quarter(taken))).status == 202).then_some(()));
+    comes_to(&site, &json!({"applied": (taken + 1) * EVENTS}));
     run.signal("TERM");
     run.wait().exits(0);
 }
