@@ -1,5 +1,10 @@
 //! `entity`: one state machine's instance, as it stands and as it came to be.
 
+mod erase;
+mod import;
+mod line;
+mod reconcile;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -41,6 +46,12 @@ pub enum Entity {
     },
     /// Why it stands where it stands, and what to do
     Explain(Named),
+    /// Take entities over from another system
+    Import(import::Import),
+    /// Compare the entities with another system's
+    Reconcile(reconcile::Reconcile),
+    /// Remove its data and payloads; what comes later is skipped
+    Erase(erase::Erase),
 }
 
 impl Entity {
@@ -53,6 +64,9 @@ impl Entity {
             }
             Self::Show(named) => show_one(ctx, &named.id()?).await,
             Self::History { named, paging } => history(ctx, &named.id()?, &paging).await,
+            Self::Import(command) => command.run(ctx).await,
+            Self::Reconcile(command) => command.run(ctx).await,
+            Self::Erase(command) => command.run(ctx).await,
             Self::Explain(named) => super::explain::run(ctx, &named.id()?).await,
         }
     }
@@ -105,6 +119,7 @@ pub async fn find(site: &Site, id: &EntityId) -> anyhow::Result<Option<EntityDet
         data: Vec::new(),
         seen: BTreeSet::new(),
         pruned_through: 0,
+        erased: false,
         emitted: BTreeMap::new(),
         timers: BTreeMap::new(),
     }))
@@ -181,6 +196,7 @@ fn json(detail: &EntityDetail) -> Object {
         .put("seen", seen)
         .put("emitted", emitted)
         .put("pruned_through", detail.pruned_through)
+        .put("erased", detail.erased)
 }
 
 fn text(ctx: &Context, detail: &EntityDetail) -> String {

@@ -14,7 +14,7 @@ use super::batch::{Rows, Template};
 use super::codec::{Reader, ordered, unordered};
 use super::failures::{failed, failed_insert, is_unique_violation};
 use super::transaction::{Tx, end};
-use super::{write_effects, write_entities, write_refusals};
+use super::{erase, write_effects, write_entities, write_refusals};
 use crate::store::error::Race;
 use crate::store::{Commit, Fence, Point, Result, StoreError};
 
@@ -63,6 +63,10 @@ async fn write(tx: &mut Tx<'_>, commit: &Commit<'_>) -> Result<()> {
     if let Some(fence) = &commit.fence {
         pass_fence(tx, fence, commit).await?;
     }
+    let erases = !commit.writes.erased.is_empty();
+    if erases {
+        erase::overwrite_freed(tx, true).await?;
+    }
     record_operation(tx, commit).await?;
     check_activations(tx, &commit.activations).await?;
     check_guards(tx, commit).await?;
@@ -70,6 +74,10 @@ async fn write(tx: &mut Tx<'_>, commit: &Commit<'_>) -> Result<()> {
     tx.reach(Point::MidWrite)?;
     write_refusals::write(tx, commit.writes).await?;
     write_effects::write(tx, commit.writes).await?;
+    if erases {
+        erase::blank(tx, &commit.writes.erased).await?;
+        erase::overwrite_freed(tx, false).await?;
+    }
     write_moves(tx, commit).await
 }
 

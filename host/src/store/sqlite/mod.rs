@@ -13,6 +13,7 @@ mod codec;
 mod commit;
 mod cursor;
 mod due;
+mod erase;
 mod failures;
 mod list_entities;
 mod list_events;

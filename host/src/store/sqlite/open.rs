@@ -25,7 +25,10 @@ const CHECKPOINT_PAGES: &str = "16000";
 /// About ten statements of a batch in all sizes, and those of single rows.
 const STATEMENTS: usize = 512;
 
-const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "tables", include_str!("../migrations/sqlite/0001_tables.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "tables", include_str!("../migrations/sqlite/0001_tables.sql")),
+    (3, "live", include_str!("../migrations/sqlite/0003_live.sql")),
+];
 
 /// The file that a URL names.
 pub(crate) fn database_file(url: &str) -> Result<PathBuf> {

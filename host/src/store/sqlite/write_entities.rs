@@ -13,13 +13,14 @@ use super::transaction::Tx;
 use crate::store::Result;
 
 pub(super) static ENTITIES: Template = Template::new(
-    14,
+    15,
     &["INSERT INTO entities (machine, key, row_version, version, revision, state, entered, schema, data, seen, \
-       pruned_through, arrivals, emitted, rules) SELECT * FROM "],
+       pruned_through, arrivals, emitted, rules, erased) SELECT * FROM "],
     " WHERE column1 IS NOT NULL ON CONFLICT (machine, key) DO UPDATE SET row_version = excluded.row_version, \
      version = excluded.version, revision = excluded.revision, state = excluded.state, entered = excluded.entered, \
      schema = excluded.schema, data = excluded.data, seen = excluded.seen, pruned_through = excluded.pruned_through, \
-     arrivals = excluded.arrivals, emitted = excluded.emitted, rules = excluded.rules",
+     arrivals = excluded.arrivals, emitted = excluded.emitted, rules = excluded.rules, \
+     erased = excluded.erased",
 );
 
 /// Version and pruned_through 0, in the form of codec's `ordered`.
@@ -106,7 +107,8 @@ fn push_entity(rows: &mut Rows, entity: &Entity, guard: u64) {
         .whole(entity.pruned_through)
         .count(entity.arrivals)
         .json(&emitted, emitted.is_empty())
-        .digest_opt(entity.rules.as_ref());
+        .digest_opt(entity.rules.as_ref())
+        .int(entity.erased.into());
 }
 
 fn push_history(rows: &mut Rows, row: &HistoryRow) {
