@@ -7,6 +7,7 @@
 //!
 //! The core decides, the store writes; the runner only carries. It knows neither SQL nor Wasm.
 
+pub mod adopt;
 pub mod batch;
 pub mod engine;
 pub mod partition;
