@@ -108,7 +108,10 @@ fn admit(desk: &Desk<'_>, import: &Import) -> Result<(), Undecided> {
     }
     if graph.state(&import.state).is_none() {
         let states: Vec<&str> = description.states.iter().map(|s| s.name.as_str()).collect();
-        return refused("state", format!("the rules have no state `{}`; there are: {}", import.state, states.join(", ")));
+        return refused(
+            "state",
+            format!("the rules have no state `{}`; there are: {}", import.state, states.join(", ")),
+        );
     }
     if import.schema != description.schema && !description.reads.contains(&import.schema) {
         let message = format!(

@@ -85,7 +85,7 @@ async fn unsent(site: &Site, id: &EntityId) -> anyhow::Result<usize> {
         let mut page = Page::first(1000);
         loop {
             let listing = site.store.outbox(&filter, &page).await?;
-            count += listing.items.iter().filter(|m| m.message.entity == *id).count();
+            count += listing.items.iter().filter(|m| m.row.entity == *id).count();
             let Some(next) = listing.next else { break };
             page = Page::after(1000, next);
         }

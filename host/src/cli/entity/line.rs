@@ -114,7 +114,8 @@ impl Lines {
         while found.len() < most {
             bytes.clear();
             let read = self.reader.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
-            let read = read.map_err(|e| failed("no-file", format!("cannot read on after line {}: {e}", self.number)))?;
+            let read =
+                read.map_err(|e| failed("no-file", format!("cannot read on after line {}: {e}", self.number)))?;
             if read == 0 {
                 break;
             }

@@ -9,7 +9,7 @@ use super::failures::failed;
 use super::transaction::Tx;
 use crate::store::Result;
 
-const BLANK: [&str; 6] = [
+const BLANK: [&str; 4] = [
     "UPDATE history SET payload = CASE WHEN payload IS NULL THEN NULL ELSE x'' END, notes = NULL, \
      attributes = NULL WHERE machine = ?1 AND key = ?2",
     "UPDATE dead_letters SET payload = CASE WHEN payload IS NULL THEN NULL ELSE x'' END, raw = NULL, \
@@ -18,8 +18,6 @@ const BLANK: [&str; 6] = [
     // What was not sent yet is still owed; erasing again afterwards blanks it too.
     "UPDATE outbox SET data = x'', attributes = NULL, error = NULL \
      WHERE machine = ?1 AND key = ?2 AND status = 'SENT'",
-    "UPDATE bases SET data = x'' WHERE machine = ?1 AND key = ?2",
-    "DELETE FROM bases WHERE machine = ?1 AND key = ?2 AND promoted = 0",
 ];
 
 /// SQLite leaves what it frees in its pages, unless it is told to overwrite it.
