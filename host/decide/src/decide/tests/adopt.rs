@@ -44,7 +44,7 @@ fn an_import_decides_what_waited_and_the_next_version_follows() {
     s.deliver("o@5 work");
     assert_eq!(s.decided(), ["o@5 work: applied", "o@6 work: applied"]);
     s.deliver("o@2 work id=other");
-    assert_eq!(s.decided(), ["o@2 work: duplicate"]);
+    assert_eq!(s.decided(), ["other: duplicate"]);
     assert_eq!(put(&mut s, four), Err("exists".into()));
     s.commit();
     let causes: Vec<_> = s.tables.history.iter().map(|row| (row.cause, row.consumed)).collect();
@@ -82,11 +82,11 @@ fn an_erased_entity_skips_what_is_new_and_knows_what_is_not() {
     assert!(entity.erased && entity.data.is_empty() && entity.waiting.is_empty() && entity.dead.is_empty());
     assert_eq!((entity.version, entity.revision, entity.state.as_deref()), (1, 2, Some("open")));
     s.deliver("o@2 work id=later");
-    assert_eq!(s.decided(), ["o@2 work: skipped"]);
+    assert_eq!(s.decided(), ["later: skipped"]);
     s.deliver("o@2 work id=copy");
-    assert_eq!(s.decided(), ["o@2 work: duplicate"]);
+    assert_eq!(s.decided(), ["copy: duplicate"]);
     s.deliver("o@1 start id=first-again");
-    assert_eq!(s.decided(), ["o@1 start: duplicate"]);
+    assert_eq!(s.decided(), ["first-again: duplicate"]);
     s.commit();
     let last = s.tables.history.last().unwrap();
     assert_eq!((last.cause, last.code.as_deref()), (Cause::Skip, Some("erased")));
