@@ -6,6 +6,7 @@ mod guarantees;
 mod hand;
 mod histories;
 mod kills;
+mod live;
 mod program;
 mod rules_in_force;
 mod sim;
