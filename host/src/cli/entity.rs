@@ -249,6 +249,18 @@ async fn history(ctx: &Context, id: &EntityId, paging: &Paging) -> anyhow::Resul
             row.code.iter().chain(&row.notes).cloned().collect::<Vec<_>>().join("; "),
         ]
     };
+    if paging.is_first()
+        && !ctx.json
+        && let Some(base) = site.store.base(id).await?
+    {
+        let state = base.state.as_deref().unwrap_or("(none)");
+        super::output::print(format!(
+            "Revisions up to {} are past their retention. It was {state}, version {}, at {}.",
+            base.revision,
+            base.version,
+            show::seconds(base.through)
+        ))?;
+    }
     ctx.list(&listing, &["REV", "VERSION", "CAUSE", "WHAT", "STATE", "TIME", "EVENT", "NOTES"], row, history_json)
 }
 

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::engine::Engine;
 use super::partition::{Progress, Task};
-use super::{RunError, tend};
+use super::{RunError, prune, tend};
 use crate::config::{Config, JsonlConfig, SourceConfig, checked};
 use crate::source::SourceError;
 use crate::source::jsonl::{Identity, Jsonl};
@@ -96,6 +96,12 @@ pub async fn run(
         Mode::Follow => Some(tokio::spawn(tend_on(engine.clone(), progress.clone(), halted.clone(), halt.clone()))),
         Mode::UntilIdle { .. } => None,
     };
+    let pruning = match mode {
+        Mode::Follow => {
+            Some(tokio::spawn(prune::prune_on(engine.clone(), config.clone(), halted.clone(), halt.clone())))
+        }
+        Mode::UntilIdle { .. } => None,
+    };
     let mut failed = None;
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended.map_err(RunError::from).and_then(|r| r) {
@@ -109,6 +115,12 @@ pub async fn run(
         match tending.await? {
             Ok((swept, timers)) => (report.swept, report.timers) = (report.swept + swept, timers),
             Err(error) => drop(failed.get_or_insert(error)),
+        }
+    }
+    if let Some(pruning) = pruning {
+        halt.send_replace(true);
+        if let Err(error) = pruning.await? {
+            failed.get_or_insert(error);
         }
     }
     if let Some(error) = failed {
@@ -128,6 +140,9 @@ pub async fn run(
     }
     engine.patiently("compact", || engine.store.compact_moves()).await?;
     report.elapsed = started.elapsed();
+    if mode != Mode::Follow {
+        prune::prune_at_end(engine, config, &machines).await?;
+    }
     Ok(report)
 }
 

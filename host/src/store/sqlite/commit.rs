@@ -70,7 +70,7 @@ async fn write(tx: &mut Tx<'_>, commit: &Commit<'_>) -> Result<()> {
     record_operation(tx, commit).await?;
     check_activations(tx, &commit.activations).await?;
     check_guards(tx, commit).await?;
-    write_entities::write(tx, commit.writes, &commit.guards).await?;
+    write_entities::write(tx, commit).await?;
     tx.reach(Point::MidWrite)?;
     write_refusals::write(tx, commit.writes).await?;
     write_effects::write(tx, commit.writes).await?;

@@ -9,12 +9,13 @@ use super::failures::failed;
 use super::transaction::Tx;
 use crate::store::Result;
 
-const BLANK: [&str; 4] = [
+const BLANK: [&str; 5] = [
     "UPDATE history SET payload = CASE WHEN payload IS NULL THEN NULL ELSE x'' END, notes = NULL, \
      attributes = NULL WHERE machine = ?1 AND key = ?2",
     "UPDATE dead_letters SET payload = CASE WHEN payload IS NULL THEN NULL ELSE x'' END, raw = NULL, \
      message = 'erased', attributes = NULL WHERE machine = ?1 AND key = ?2",
     "UPDATE conflicts SET payload = x'', message = 'erased', attributes = NULL WHERE machine = ?1 AND key = ?2",
+    "UPDATE bases SET data = x'' WHERE machine = ?1 AND key = ?2",
     // What was not sent yet is still owed; erasing again afterwards blanks it too.
     "UPDATE outbox SET data = x'', attributes = NULL, error = NULL \
      WHERE machine = ?1 AND key = ?2 AND status = 'SENT'",

@@ -24,6 +24,7 @@ mod load_entities;
 mod open;
 mod partitions;
 pub(super) mod probe;
+mod prune;
 mod rules;
 mod status;
 #[cfg(test)]
@@ -43,6 +44,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
 use tokio::sync::Mutex;
 
 use super::registry::{Activation, Registry, RulesRecord, Switch};
+use super::retention::{Base, Horizons, Place, Retention, Step};
 use super::views::*;
 use super::{
     Commit, DueTimer, EarlyDue, Faults, Ownership, Pending, Settled, SourceIdentity, Store, Transaction, Wants,
@@ -157,6 +159,16 @@ impl Registry for SqliteStore {
 
     fn switches<'a>(&'a self, machine: &'a str) -> Pending<'a, Vec<Switch>> {
         Box::pin(self.read_switches(machine))
+    }
+}
+
+impl Retention for SqliteStore {
+    fn prune<'a>(&'a self, horizons: &'a Horizons, from: &'a Place, now: i64) -> Pending<'a, Step> {
+        Box::pin(self.prune_step(horizons, from, now))
+    }
+
+    fn base<'a>(&'a self, id: &'a EntityId) -> Pending<'a, Option<Base>> {
+        Box::pin(self.read_base(id))
     }
 }
 
