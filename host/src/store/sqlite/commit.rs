@@ -63,10 +63,6 @@ async fn write(tx: &mut Tx<'_>, commit: &Commit<'_>) -> Result<()> {
     if let Some(fence) = &commit.fence {
         pass_fence(tx, fence, commit).await?;
     }
-    let erases = !commit.writes.erased.is_empty();
-    if erases {
-        erase::overwrite_freed(tx, true).await?;
-    }
     record_operation(tx, commit).await?;
     check_activations(tx, &commit.activations).await?;
     check_guards(tx, commit).await?;
@@ -74,10 +70,7 @@ async fn write(tx: &mut Tx<'_>, commit: &Commit<'_>) -> Result<()> {
     tx.reach(Point::MidWrite)?;
     write_refusals::write(tx, commit.writes).await?;
     write_effects::write(tx, commit.writes).await?;
-    if erases {
-        erase::blank(tx, &commit.writes.erased).await?;
-        erase::overwrite_freed(tx, false).await?;
-    }
+    erase::blank(tx, &commit.writes.erased).await?;
     write_moves(tx, commit).await
 }
 

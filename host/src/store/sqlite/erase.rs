@@ -1,5 +1,5 @@
 //! What erasing an entity blanks in the rows that are kept (R5): payloads, texts and attributes. Names, versions, positions
-//! and digests stay, so that copies are known.
+//! and digests stay, so that copies are known. What that frees is overwritten (`secure_delete`, in `open`).
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,6 @@ const BLANK: [&str; 5] = [
     "UPDATE outbox SET data = x'', attributes = NULL, error = NULL \
      WHERE machine = ?1 AND key = ?2 AND status = 'SENT'",
 ];
-
-/// SQLite leaves what it frees in its pages, unless it is told to overwrite it.
-pub(super) async fn overwrite_freed(tx: &mut Tx<'_>, on: bool) -> Result<()> {
-    let pragma = if on { "PRAGMA secure_delete = ON" } else { "PRAGMA secure_delete = OFF" };
-    sqlx::query(pragma).execute(tx.conn()).await.map(drop).map_err(failed)
-}
 
 pub(super) async fn blank(tx: &mut Tx<'_>, entities: &BTreeSet<EntityId>) -> Result<()> {
     for id in entities {

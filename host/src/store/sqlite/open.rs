@@ -53,6 +53,9 @@ impl SqliteStore {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
+            // What is replaced or removed is overwritten, always: an erasure comes long after entities' older data was
+            // freed. It costs writes only where values larger than a page are freed.
+            .pragma("secure_delete", "on")
             .pragma("temp_store", "memory")
             .pragma("cache_size", "-65536")
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
