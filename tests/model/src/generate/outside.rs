@@ -42,14 +42,16 @@ impl World {
         let fits = |id: &&EntityId| id.machine != "subscriptions" && (!new || !observed.entities.contains_key(id));
         let all: Vec<EntityId> = self.lives.iter().map(|l| &l.entity).filter(fits).cloned().collect();
         let Some(entity) = all.choose(&mut self.rng).cloned() else { return false };
-        let (states, data): (&[&str], &[u8]) = match &*entity.machine {
-            "orders" => (&["pending", "paid", "shipped", "cancelled"], br#"{"total":"1999","currency":"EUR"}"#),
-            _ => (&["open", "frozen", "closed"], br#"{"currency":"EUR","balance":"120"}"#),
-        };
+        let order = (&["pending", "paid", "shipped", "cancelled"][..], r#"{"total":"1999","currency":"EUR"}"#);
+        let account = (&["open", "frozen", "closed"][..], r#"{"currency":"EUR","balance":"120"}"#);
+        let (states, data) = if entity.machine == "orders" { order } else { account };
         let state = match self.rng.random_range(0..20) {
             0 => "nowhere",
             _ => states.choose(&mut self.rng).copied().unwrap_or("nowhere"),
         };
+        // What was paid is what can be refunded.
+        let paid = matches!(state, "paid" | "shipped");
+        let data = if paid { r#"{"total":"1999","currency":"EUR","paid":"1999"}"# } else { data };
         let version = self.rng.random_range(0..6);
         let seen = if self.rng.random_bool(0.3) { vec!["order.created".to_owned()] } else { vec![] };
         let mut timers = std::collections::BTreeMap::new();
@@ -57,7 +59,7 @@ impl World {
             timers.insert("payment-timeout".to_owned(), self.clock + self.rng.random_range(0..DAY));
         }
         let schema = self.oracle.schema(&entity.machine);
-        let (state, data, now) = (state.to_owned(), data.to_vec(), self.clock);
+        let (state, data, now) = (state.to_owned(), data.as_bytes().to_vec(), self.clock);
         self.push(Step::Import(ImportStep { entity, version, state, schema, data, seen, timers, now }));
         true
     }
