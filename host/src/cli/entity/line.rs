@@ -135,6 +135,7 @@ impl Lines {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::parse;
 
