@@ -9,6 +9,7 @@ mod histories;
 mod hostile;
 mod ingest;
 mod kills;
+mod live;
 mod program;
 mod rules_in_force;
 mod sim;

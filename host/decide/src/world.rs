@@ -34,6 +34,8 @@ pub struct Entity {
     pub seen: BTreeSet<Arc<str>>,
     /// Only at or below it does "no history row" mean pruned (R2).
     pub pruned_through: u64,
+    /// A person had its contents erased: what comes later is skipped (R5).
+    pub erased: bool,
     /// How many events of this entity were ever deferred; orders the waiting ones.
     pub arrivals: u64,
     /// Messages sent under its own key, by topic (R9's `entityversion`).
@@ -64,6 +66,7 @@ impl Entity {
             data: Arc::from([]),
             seen: BTreeSet::new(),
             pruned_through: 0,
+            erased: false,
             arrivals: 0,
             emitted: BTreeMap::new(),
             rules: None,

@@ -8,7 +8,7 @@ use super::failure::{FAILED, USAGE};
 use super::output::{Object, plain};
 use super::rules::differences;
 use crate::config::checked::fed_by_many;
-use crate::config::{Config, JsonlConfig, MachineConfig, SourceConfig};
+use crate::config::{Config, JsonlConfig, MachineConfig, SourceConfig, units};
 use crate::rules::prepare::{MAX_COMPONENT, prepare};
 use crate::rules::{self, Allocation, LoadedRules};
 use crate::runner::RunError;
@@ -67,6 +67,7 @@ pub async fn run(ctx: &Context) -> anyhow::Result<ExitCode> {
     for source in &config.sources {
         found.push(look_at_source(source, site.as_ref()).await?);
     }
+    found.extend(forgets(&config));
     if let Some(site) = &site {
         found.extend(differences(ctx, site).await?.into_iter().map(|text| finding(Level::Warning, "rules", text)));
     }
@@ -158,6 +159,26 @@ fn look_at_rules(engine: &rules::Engine, machine: &MachineConfig, active: bool) 
         }
         Err(error) => refused(&error),
     }
+}
+
+/// Machines without versions know a repeated event by its id alone (R4.1), and a file may hold a copy at any distance.
+fn forgets(config: &Config) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for machine in config.machines.iter().filter(|m| !m.setup.ordering.uses_versions()) {
+        let feeds = |s: &&SourceConfig| s.machine().is_none_or(|m| *m == machine.setup.name);
+        for source in config.sources.iter().filter(feeds) {
+            // An embedded log takes copies that are posted again within the writer's own retries.
+            let SourceConfig::Jsonl(jsonl) = source else { continue };
+            let kept = units::span(i64::try_from(machine.retention.inbox.as_millis()).unwrap_or(i64::MAX));
+            let text = format!(
+                "the ids of its events are kept for {kept}; a copy that {} brings later than that is decided as a new \
+                 event, and a file can bring one for ever. Raise retention.inbox above what its writer repeats",
+                jsonl.name
+            );
+            found.push(finding(Level::Warning, format!("machine {}", machine.setup.name), text));
+        }
+    }
+    found
 }
 
 async fn look_at_source(source: &SourceConfig, site: Option<&Site>) -> anyhow::Result<Finding> {

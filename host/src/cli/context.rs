@@ -67,6 +67,13 @@ pub struct Paging {
     cursor: Option<String>,
 }
 
+impl Paging {
+    /// Whether the list is asked for from its start.
+    pub fn is_first(&self) -> bool {
+        self.cursor.is_none()
+    }
+}
+
 /// An entity by its machine and key.
 #[derive(Args, Clone, Debug)]
 pub struct Named {

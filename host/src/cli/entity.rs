@@ -1,5 +1,10 @@
 //! `entity`: one state machine's instance, as it stands and as it came to be.
 
+mod erase;
+mod import;
+mod line;
+mod reconcile;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -44,6 +49,12 @@ pub enum Entity {
     },
     /// Why it stands where it stands, and what to do
     Explain(Named),
+    /// Take entities over from another system
+    Import(import::Import),
+    /// Compare the entities with another system's
+    Reconcile(reconcile::Reconcile),
+    /// Remove its data and payloads; what comes later is skipped
+    Erase(erase::Erase),
 }
 
 impl Entity {
@@ -59,6 +70,9 @@ impl Entity {
                 super::story::history(ctx, &ctx.open().await?, &named.id()?).await
             }
             Self::History { named, paging, .. } => history(ctx, &named.id()?, &paging).await,
+            Self::Import(command) => command.run(ctx).await,
+            Self::Reconcile(command) => command.run(ctx).await,
+            Self::Erase(command) => command.run(ctx).await,
             Self::Explain(named) => super::explain::run(ctx, &named.id()?).await,
         }
     }
@@ -111,6 +125,7 @@ pub async fn find(site: &Site, id: &EntityId) -> anyhow::Result<Option<EntityDet
         data: Vec::new(),
         seen: BTreeSet::new(),
         pruned_through: 0,
+        erased: false,
         emitted: BTreeMap::new(),
         timers: BTreeMap::new(),
     }))
@@ -187,6 +202,7 @@ fn json(detail: &EntityDetail) -> Object {
         .put("seen", seen)
         .put("emitted", emitted)
         .put("pruned_through", detail.pruned_through)
+        .put("erased", detail.erased)
 }
 
 fn text(ctx: &Context, detail: &EntityDetail) -> String {
@@ -239,6 +255,18 @@ async fn history(ctx: &Context, id: &EntityId, paging: &Paging) -> anyhow::Resul
             row.code.iter().chain(&row.notes).cloned().collect::<Vec<_>>().join("; "),
         ]
     };
+    if paging.is_first()
+        && !ctx.json
+        && let Some(base) = site.store.base(id).await?
+    {
+        let state = base.state.as_deref().unwrap_or("(none)");
+        super::output::print(format!(
+            "Revisions up to {} are past their retention. It was {state}, version {}, at {}.",
+            base.revision,
+            base.version,
+            show::seconds(base.through)
+        ))?;
+    }
     ctx.list(&listing, &["REV", "VERSION", "CAUSE", "WHAT", "STATE", "TIME", "EVENT", "NOTES"], row, history_json)
 }
 

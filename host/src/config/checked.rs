@@ -9,7 +9,7 @@ use std::time::Duration;
 use seqgate_decide::envelope::depends::is_machine_name;
 use seqgate_decide::setup::{Policies, Setup};
 
-use super::raw::{Raw, RawEarly, RawKind, RawLimits, RawMachine, RawSource};
+use super::raw::{Raw, RawEarly, RawKind, RawLimits, RawMachine, RawRetention, RawSource};
 use super::units;
 
 /// How long an early event waits at most, by default.
@@ -64,6 +64,27 @@ pub struct MachineConfig {
     pub limits: LimitsConfig,
     /// More than one source may feed it, although its events carry no versions (R4).
     pub many_sources: bool,
+    /// How long its rows are kept.
+    pub retention: RetentionConfig,
+}
+
+/// How long rows are kept (R2, R8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetentionConfig {
+    /// Revisions, at least.
+    pub history: Duration,
+    /// Events' ids.
+    pub inbox: Duration,
+    /// Idempotency keys of entities in terminal states.
+    pub intents: Duration,
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { history: DAY * 90, inbox: DAY * 90, intents: DAY * 400 }
+    }
 }
 
 /// What one call of a machine's rules may use, within the ranges that [`MOST`] ends.
@@ -178,7 +199,8 @@ pub struct JsonlConfig {
 }
 
 pub(super) fn check(raw: Raw, folder: &Path) -> Result<Config, String> {
-    let machines = raw.machine.into_iter().map(|m| machine(m, folder)).collect::<Result<Vec<_>, _>>()?;
+    let kept = retention("retention", &raw.retention, RetentionConfig::default())?;
+    let machines = raw.machine.into_iter().map(|m| machine(m, folder, kept)).collect::<Result<Vec<_>, _>>()?;
     unique("machine", machines.iter().map(|m| &*m.setup.name))?;
     if machines.is_empty() {
         return Err("there is no `[[machine]]`; add one with `name` and `rules`".into());
@@ -213,7 +235,7 @@ pub fn fed_by_many(config: &Config) -> Vec<Arc<str>> {
     undeclared.map(|m| m.setup.name.clone()).filter(|name| feeds(name) > 1).collect()
 }
 
-fn machine(raw: RawMachine, folder: &Path) -> Result<MachineConfig, String> {
+fn machine(raw: RawMachine, folder: &Path, kept: RetentionConfig) -> Result<MachineConfig, String> {
     let at = |key: &str| format!("machine.{}.{key}", raw.name);
     if !is_machine_name(&raw.name) {
         return Err(format!("`{}` is no machine's name: lower-case letters, digits and `-`, from a letter", raw.name));
@@ -248,6 +270,19 @@ fn machine(raw: RawMachine, folder: &Path) -> Result<MachineConfig, String> {
         rules: raw.rules.as_ref().map(|p| folder.join(p)),
         limits: limits(&raw.limits, at)?,
         many_sources: raw.many_sources,
+        retention: retention(&at("retention"), &raw.retention, kept)?,
+    })
+}
+
+/// What is set, over `base`.
+fn retention(at: &str, raw: &RawRetention, base: RetentionConfig) -> Result<RetentionConfig, String> {
+    let one = |key: &str, text: Option<&str>, base| {
+        Ok::<_, String>(in_unit(&format!("{at}.{key}"), text, units::duration)?.unwrap_or(base))
+    };
+    Ok(RetentionConfig {
+        history: one("history", raw.history.as_deref(), base.history)?,
+        inbox: one("inbox", raw.inbox.as_deref(), base.inbox)?,
+        intents: one("intents", raw.intents.as_deref(), base.intents)?,
     })
 }
 

@@ -7,7 +7,7 @@ pub mod units;
 
 use std::path::{Path, PathBuf};
 
-pub use checked::{Config, EmbeddedConfig, JsonlConfig, MachineConfig, SourceConfig};
+pub use checked::{Config, EmbeddedConfig, JsonlConfig, MachineConfig, RetentionConfig, SourceConfig};
 
 /// Why a configuration cannot be used. Every text says what to change.
 #[derive(Debug, thiserror::Error)]

@@ -19,6 +19,9 @@ pub struct Raw {
     /// `[run]`
     #[serde(default)]
     pub run: RawRun,
+    /// `[retention]`
+    #[serde(default)]
+    pub retention: RawRetention,
     /// `[http]`
     pub http: Option<RawHttp>,
 }
@@ -49,6 +52,18 @@ pub struct RawRun {
     pub stop_within: Option<String>,
     /// The largest payload.
     pub data_limit: Option<String>,
+}
+
+/// `[retention]`, and `retention = { … }` of a machine
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawRetention {
+    /// How long revisions are kept.
+    pub history: Option<String>,
+    /// How long events' ids are kept.
+    pub inbox: Option<String>,
+    /// How long idempotency keys are kept.
+    pub intents: Option<String>,
 }
 
 /// `[[machine]]`
@@ -82,6 +97,9 @@ pub struct RawMachine {
     /// Limits of one call of the rules.
     #[serde(default)]
     pub limits: RawLimits,
+    /// What differs from `[retention]`.
+    #[serde(default)]
+    pub retention: RawRetention,
     /// More than one source may feed it, although its events carry no versions.
     #[serde(default)]
     pub many_sources: bool,

@@ -281,11 +281,13 @@ pub(super) fn first_needs(input: &Input) -> Vec<Need> {
         Input::Release(entity) | Input::Deadline(entity) | Input::Migrate(entity) | Input::Timer { entity, .. } => {
             vec![Need::Entity(entity.clone())]
         }
+        Input::Import { import, .. } => vec![Need::Entity(import.entity.clone())],
         Input::Person { action, .. } => match action {
             Action::Redrive(t) | Action::Skip(t) | Action::Compensate(t) => {
                 t.entity.iter().cloned().map(Need::Entity).collect()
             }
             Action::Replace(_, event) => event_needs(event),
+            Action::Erase(erase) => vec![Need::Entity(erase.entity.clone())],
             Action::DismissWaiting(entity, _) => vec![Need::Entity(entity.clone())],
             Action::DismissConflict(c) => vec![Need::Entity(c.event.entity.clone()), Need::Inbox(c.event.key.clone())],
         },

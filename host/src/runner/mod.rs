@@ -2,15 +2,18 @@
 //!
 //! - [`engine`]: what every task shares, and single decisions in transactions of their own
 //! - [`batch`]: one batch, from records to rows; [`partition`]: the task that owns a partition
-//! - `log`: the embedded sources' log; [`tend`]: timers, deadlines and the sweep; [`rules`]: the rules in force
+//! - `log`: the embedded sources' log; [`tend`]: timers, deadlines and the sweep; `prune`: retention; [`rules`]: the rules in
+//!   force
 //! - [`mod@run`]: starts all of it, and stops it
 //!
 //! The core decides, the store writes; the runner only carries. It knows neither SQL nor Wasm.
 
+pub mod adopt;
 pub mod batch;
 pub mod engine;
 mod log;
 pub mod partition;
+mod prune;
 pub mod rules;
 pub mod run;
 pub mod tend;

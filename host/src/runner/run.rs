@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::engine::Engine;
 use super::log::StoreLog;
 use super::partition::{Progress, Task};
-use super::{RunError, tend};
+use super::{RunError, prune, tend};
 use crate::config::{Config, EmbeddedConfig, JsonlConfig, SourceConfig, checked};
 use crate::source::embedded::Embedded;
 use crate::source::jsonl::{Identity, Jsonl};
@@ -140,6 +140,12 @@ pub async fn run_live(
         Mode::Follow => Some(tokio::spawn(tend_on(engine.clone(), progress.clone(), halted.clone(), halt.clone()))),
         Mode::UntilIdle { .. } => None,
     };
+    let pruning = match mode {
+        Mode::Follow => {
+            Some(tokio::spawn(prune::prune_on(engine.clone(), config.clone(), halted.clone(), halt.clone())))
+        }
+        Mode::UntilIdle { .. } => None,
+    };
     let mut failed = None;
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended.map_err(RunError::from).and_then(|r| r) {
@@ -153,6 +159,12 @@ pub async fn run_live(
         match tending.await? {
             Ok((swept, timers)) => (report.swept, report.timers) = (report.swept + swept, timers),
             Err(error) => drop(failed.get_or_insert(error)),
+        }
+    }
+    if let Some(pruning) = pruning {
+        halt.send_replace(true);
+        if let Err(error) = pruning.await? {
+            failed.get_or_insert(error);
         }
     }
     if let Some(error) = failed {
@@ -172,6 +184,9 @@ pub async fn run_live(
     }
     engine.patiently("compact", || engine.store.compact_moves()).await?;
     report.elapsed = started.elapsed();
+    if mode != Mode::Follow {
+        prune::prune_at_end(engine, config, &machines).await?;
+    }
     Ok(report)
 }
 

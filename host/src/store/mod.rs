@@ -4,7 +4,7 @@
 //! decided ([`Commit`]) in one transaction, or nothing of it (G2). This module alone knows the databases.
 //!
 //! - [`types`]: what goes in and out of a decision's transaction; [`error`]: failures, by what the caller does next
-//! - [`registry`]: components and activations (R8); [`views`]: reads for people, a file per noun
+//! - [`registry`]: components and activations (R8); [`retention`]: what may be forgotten; [`views`]: reads for people, a file per noun
 //! - [`log`]: the log of embedded sources
 //! - [`lock`]: the lock of `run` beside an embedded database (R7); [`faults`]: where tests make it fail
 //! - `sqlite`: the embedded store
@@ -14,6 +14,7 @@ pub mod faults;
 pub mod lock;
 pub mod log;
 pub mod registry;
+pub mod retention;
 mod sqlite;
 pub mod types;
 pub mod views;
@@ -31,6 +32,7 @@ pub use error::{NextStep, StoreError};
 pub use faults::{Faults, Point};
 pub use log::Log;
 pub use registry::Registry;
+pub use retention::Retention;
 pub use types::{
     Commit, DueTimer, EarlyDue, Fence, OperationId, Ownership, Settled, SourceIdentity, Transaction, Wants,
 };
@@ -103,7 +105,7 @@ pub async fn probe(url: &str) -> Result<Probe> {
 }
 
 /// The rows of one deployment. Times are milliseconds since the epoch and come from the caller.
-pub trait Store: Registry + Views + Log + Send + Sync {
+pub trait Store: Registry + Views + Log + Retention + Send + Sync {
     /// Puts everything that `wants` names into `world`, as one snapshot; what is not there is put as absent.
     ///
     /// An entity comes with its timers, waiting events by order of deferral, open dead letters and waiters; an inbox key

@@ -10,7 +10,7 @@ pub struct Coverage(BTreeMap<(String, String), u64>);
 /// Everything that can occur, by group. What an ordering excludes is not listed.
 const ALL: &[(&str, &[&str])] = &[
     ("verdict", &["applied", "duplicate", "stale", "conflict", "deferred", "illegal", "malformed", "fault", "skipped"]),
-    ("step", &["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
+    ("step", &["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "erased"]),
     (
         "versioned",
         &[
@@ -80,7 +80,7 @@ const ALL: &[(&str, &[&str])] = &[
         ],
     ),
     ("conflict", &["id", "version", "waiting", "fork", "intent"]),
-    ("passed over", &["stale", "conflict"]),
+    ("passed over", &["stale", "conflict", "duplicate"]),
     ("early", &["deadline"]),
     (
         "policy",
@@ -107,6 +107,8 @@ const ALL: &[(&str, &[&str])] = &[
             "release",
             "deadline",
             "migrate",
+            "import",
+            "import refused",
             "migration before an event",
             "rules",
         ],
@@ -115,6 +117,8 @@ const ALL: &[(&str, &[&str])] = &[
     (
         "person",
         &[
+            "erase done",
+            "erase refused",
             "redrive done",
             "redrive refused",
             "skip done",

@@ -1,5 +1,6 @@
 //! A history: what reaches the engine, and in which order a run took it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::{Setup, Value};
@@ -191,6 +192,29 @@ pub enum Decision {
     DismissDeferred(EventId),
     /// `conflict dismiss`.
     DismissConflict(ConflictId),
+    /// `entity erase`, and whether also while it is live.
+    Erase(EntityId, bool),
+}
+
+/// An entity that another system hands over (R5's import).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportStep {
+    /// The entity.
+    pub entity: EntityId,
+    /// The last version that the other system took into account.
+    pub version: u64,
+    /// Its state.
+    pub state: String,
+    /// Layout of `data`.
+    pub schema: u32,
+    /// Its data, as the rules write it.
+    pub data: Vec<u8>,
+    /// Types that it has seen.
+    pub seen: Vec<String>,
+    /// Pending timers, with due times.
+    pub timers: BTreeMap<String, i64>,
+    /// When, milliseconds since the epoch.
+    pub now: i64,
 }
 
 /// A person's decision with its record.
@@ -236,6 +260,8 @@ pub enum Step {
     },
     /// A person decides.
     Person(PersonStep),
+    /// An entity comes from another system.
+    Import(ImportStep),
     /// The rules in force become test rules with this schema (R8); only under [`Setup::markers`]. States, edges and data
     /// stay as they are; `migrate` returns state and data unchanged, or refuses.
     Rules {
@@ -299,6 +325,8 @@ pub enum Act {
     Rules(usize),
     /// A [`Step::Migrate`].
     Migrate(usize),
+    /// A [`Step::Import`].
+    Import(usize),
     /// A [`Step::Deadline`]: this waiting event was asked, or with `None` all that are due, by entity and order of deferral.
     Deadline(usize, Option<EventId>),
     /// A release pass over an entity that another entity's change had marked ready (R3).

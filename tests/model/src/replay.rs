@@ -75,6 +75,7 @@ pub fn act_of(history: &History, step: usize) -> Option<Act> {
         Step::Person(_) => Some(Act::Person(step)),
         Step::Rules { .. } => Some(Act::Rules(step)),
         Step::Migrate { .. } => Some(Act::Migrate(step)),
+        Step::Import(_) => Some(Act::Import(step)),
         Step::Deadline { .. } => Some(Act::Deadline(step, None)),
         Step::Cut | Step::Restart | Step::HandOver { .. } => None,
     }
@@ -83,7 +84,13 @@ pub fn act_of(history: &History, step: usize) -> Option<Act> {
 fn index(act: &Act) -> Option<usize> {
     match act {
         Act::Ready(_) => None,
-        Act::Deliver(i) | Act::Repair(i) | Act::Timer(i) | Act::Person(i) | Act::Rules(i) | Act::Migrate(i) => Some(*i),
+        Act::Deliver(i)
+        | Act::Repair(i)
+        | Act::Timer(i)
+        | Act::Person(i)
+        | Act::Rules(i)
+        | Act::Migrate(i)
+        | Act::Import(i) => Some(*i),
         Act::Deadline(i, _) => Some(*i),
     }
 }

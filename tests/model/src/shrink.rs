@@ -109,6 +109,6 @@ fn letter(decision: &mut Decision) -> Option<&mut LetterSubject> {
         | Decision::Skip(LetterId { subject, .. })
         | Decision::Compensate(LetterId { subject, .. })
         | Decision::Replace(LetterId { subject, .. }, ..) => Some(subject),
-        Decision::DismissDeferred(_) | Decision::DismissConflict(_) => None,
+        Decision::DismissDeferred(_) | Decision::DismissConflict(_) | Decision::Erase(..) => None,
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use seqgate_decide::decide::{Action, DeadTarget, Decision, Input, OpenConflict, Outcome, Undecided, decide};
+use seqgate_decide::decide::{Action, DeadTarget, Decision, Erase, Input, OpenConflict, Outcome, Undecided, decide};
 use seqgate_decide::envelope::{Decoded, Limits, Received, decode};
 use seqgate_decide::event::Event;
 use seqgate_decide::ids::{Digest, EntityId};
@@ -122,6 +122,9 @@ impl<'h> Sim<'h> {
             }
             Step::Migrate { entity } => {
                 self.act(Act::Migrate(i), &Input::Migrate(names::entity(entity)), 0, |_| None);
+            }
+            Step::Import(step) => {
+                self.act(Act::Import(i), &names::import(step), step.now, |_| Some(model::Outcome::Done));
             }
             Step::Deadline { now } => self.deadline(i, *now),
         }
@@ -248,6 +251,9 @@ impl<'h> Sim<'h> {
                 Decoded::Event(event) => Action::Replace(self.letter(id)?, event),
                 Decoded::Malformed(m) => panic!("a correction is readable: {m:?}"),
             },
+            model::Decision::Erase(id, live) => {
+                Action::Erase(Erase { entity: names::entity(id), live: *live, envelopes: Vec::new() })
+            }
             model::Decision::DismissDeferred(id) => {
                 let (entity, id) = self.memory.deferred(&names::event(id))?;
                 Action::DismissWaiting(entity, id)

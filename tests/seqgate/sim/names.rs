@@ -1,7 +1,9 @@
 //! The model's names and the engine's.
 
+use seqgate_decide::decide::{Import, Input};
 use seqgate_decide::ids::{EntityId, EventKey, Position};
 use seqgate_decide::verdict::{DeferReason, Verdict};
+use seqgate_decide::writes::Actor;
 use seqgate_decide::writes::DeadStatus;
 use seqgate_model as model;
 
@@ -97,4 +99,18 @@ pub fn setup(name: &str, from: &model::MachineSetup) -> seqgate_decide::setup::S
         ignore: from.ignore.iter().map(|i| i.as_str().into()).collect(),
         early_after: from.on_early_wait.then_some(from.early_after as u64),
     }
+}
+
+pub fn import(step: &model::ImportStep) -> Input {
+    let import = Import {
+        entity: entity(&step.entity),
+        version: step.version,
+        state: step.state.clone(),
+        schema: step.schema,
+        data: step.data.as_slice().into(),
+        seen: step.seen.iter().map(|s| s.as_str().into()).collect(),
+        entered: None,
+        timers: step.timers.iter().map(|(name, due)| (name.as_str().into(), *due)).collect(),
+    };
+    Input::Import { by: Actor { name: "ada".into(), reason: "cut-over".into() }, import }
 }

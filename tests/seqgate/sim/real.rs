@@ -15,7 +15,7 @@ use seqgate::runner::rules::Components;
 use seqgate::runner::{Act as Ran, Engine, Mode, Observer, RunError, run};
 use seqgate::store::views::{ConflictItem, DeadDetail, DeadFilter, DeferredFilter, EntityFilter, OutboxFilter, Page};
 use seqgate::store::{self, Faults, Store};
-use seqgate_decide::decide::{Action, DeadTarget, Input, OpenConflict};
+use seqgate_decide::decide::{Action, DeadTarget, Erase, Input, OpenConflict};
 use seqgate_decide::envelope::{Decoded, Limits, Received, decode};
 use seqgate_decide::ids::{EntityId, Position};
 use seqgate_decide::machine::Machines;
@@ -172,6 +172,10 @@ impl<'h> Real<'h> {
                 self.flush().await;
                 self.act(Act::Migrate(i), 0, Input::Migrate(names::entity(entity))).await;
             }
+            Step::Import(step) => {
+                self.flush().await;
+                self.act(Act::Import(i), step.now, names::import(step)).await;
+            }
             Step::Deadline { now } => {
                 self.flush().await;
                 self.deadline(i, *now).await;
@@ -287,6 +291,9 @@ impl<'h> Real<'h> {
                 Decoded::Event(event) => Action::Replace(self.letter(id).await?, event),
                 Decoded::Malformed(m) => panic!("a correction is readable: {m:?}"),
             },
+            model::Decision::Erase(id, live) => {
+                Action::Erase(Erase { entity: names::entity(id), live: *live, envelopes: Vec::new() })
+            }
             model::Decision::DismissDeferred(id) => {
                 let key = names::event(id);
                 let waiting = self.waiting_events().await.into_iter().find(|w| w.event.key == key)?;
@@ -454,6 +461,7 @@ fn config(history: &History, folder: &Path, way: Way) -> Config {
         rules: None,
         limits: LimitsConfig { time: Duration::from_millis(500), ..LimitsConfig::default() },
         many_sources: true,
+        retention: seqgate::config::RetentionConfig::default(),
     };
     let source = |s: &model::SourceSetup| match way {
         Way::Files => SourceConfig::Jsonl(JsonlConfig {

@@ -133,8 +133,13 @@ pub(super) fn malformed(
     let mut row = envelope_row(&malformed.reason, raw, position, now);
     row.entity = Some(id.clone());
     row.rules = Some(desk.machine.in_force);
+    if desk.entity.erased {
+        // It is recorded without its bytes.
+        row.raw = None;
+    }
     // On a blocked entity it has to wait like everything else, and an envelope can only do so as a dead letter.
-    if desk.machine.setup.policies.malformed == Policy::Skip && !desk.entity.blocked() {
+    let skips = desk.machine.setup.policies.malformed == Policy::Skip || desk.entity.erased;
+    if skips && !desk.entity.blocked() {
         row.status = DeadStatus::Skipped;
         desk.writes.dead.insert(Ref::of_position(position), DeadWrite::Put(row));
         pass_over(&mut desk, Some(malformed.reason.code.clone()));

@@ -176,7 +176,7 @@ impl<'a> Desk<'a> {
     pub fn numbers(&self, cause: Cause, event: &Event) -> Option<u64> {
         let next = self.next_number();
         match (self.ordering(), cause) {
-            (_, Cause::Timer | Cause::Migration) => None,
+            (_, Cause::Timer | Cause::Migration | Cause::Import | Cause::Erase) => None,
             (Ordering::Versioned | Ordering::Snapshot, _) => event.version,
             (Ordering::Causal | Ordering::Arrival, Cause::Event) => next,
             (Ordering::Arrival, Cause::Skip | Cause::Ignored | Cause::Compensation) => next,
@@ -250,7 +250,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Marks other entities' events that waited for the version this entity has come to (R3).
-    fn wake_waiters(&mut self) {
+    pub fn wake_waiters(&mut self) {
         let version = self.entity.version;
         if self.entity.waiters.iter().all(|w| w.version > version) {
             return;

@@ -28,6 +28,8 @@ pub(super) enum Judgement {
     Defer { reason: DeferReason, named: Vec<Dependency> },
     /// Its type is configured to change nothing.
     Ignored,
+    /// Its entity was erased.
+    Erased,
     /// Its intent was carried out before.
     IntentDuplicate { differs: bool },
     /// It is refused.
@@ -60,6 +62,10 @@ pub(super) fn newcomer(desk: &mut Desk<'_>, event: &Arc<Event>) -> Result<Judgem
 pub(super) fn waiting(desk: &mut Desk<'_>, row: &Waiting, overdue: bool) -> Result<Judgement, Need> {
     let (event, current) = (&row.event, desk.entity.version);
     match (desk.ordering(), event.version) {
+        // Only an import takes an entity past what waits for it: the other system has taken it into account.
+        (Ordering::Versioned, Some(version)) if version <= desk.entity.pruned_through => {
+            return Ok(Judgement::Duplicate { note: Some("beyond retention") });
+        }
         (Ordering::Versioned | Ordering::Snapshot, Some(version)) if version <= current => return Ok(Judgement::Stale),
         (Ordering::Versioned, Some(version)) if event.predecessor() < current => {
             return Ok(fork(version, event, current));
@@ -163,6 +169,9 @@ fn place_unversioned(desk: &Desk<'_>) -> Option<Judgement> {
 
 /// Steps 7 to 10, which hold under every ordering and for everybody whose turn it is.
 pub(super) fn tail(desk: &mut Desk<'_>, event: &Arc<Event>, named: &[Dependency]) -> Result<Judgement, Need> {
+    if desk.entity.erased {
+        return Ok(Judgement::Erased);
+    }
     if desk.machine.setup.ignore.contains(&event.kind) {
         return Ok(Judgement::Ignored);
     }

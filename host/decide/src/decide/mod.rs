@@ -3,6 +3,7 @@
 //! [`decide`] reads a [`World`] and writes nothing; what is to be written comes back as a [`Decision`]. The caller lets the
 //! world [`absorb`](World::absorb) it, so that the next decision of the batch sees it, and commits all of them together.
 
+mod adopt;
 mod arrive;
 mod ask;
 mod check;
@@ -27,6 +28,8 @@ use crate::rules::{Fault, Reason, Transition, TriggerView};
 use crate::verdict::{DeferReason, Verdict};
 use crate::world::{Entity, Need, Waiter, World};
 use crate::writes::{Actor, Writes};
+
+pub use adopt::{Erase, Import};
 
 use desk::Desk;
 
@@ -82,6 +85,13 @@ pub enum Input {
     Deadline(EntityId),
     /// An entity whose data has an older layout.
     Migrate(EntityId),
+    /// An entity that another system hands over.
+    Import {
+        /// Who and why.
+        by: Actor,
+        /// The entity.
+        import: Import,
+    },
     /// A person's decision.
     Person {
         /// Who and why.
@@ -104,6 +114,8 @@ pub enum Action {
     Replace(DeadTarget, Arc<Event>),
     /// Take a bogus waiting event out.
     DismissWaiting(EntityId, Ref),
+    /// Forget an entity's contents.
+    Erase(Erase),
     /// Close a conflict; its version is consumed where it is the next.
     DismissConflict(OpenConflict),
 }
@@ -117,6 +129,7 @@ impl Action {
             Self::Compensate(_) => "dead-letter compensate",
             Self::Replace(..) => "dead-letter replace",
             Self::DismissWaiting(..) => "deferred dismiss",
+            Self::Erase(_) => "entity erase",
             Self::DismissConflict(_) => "conflict dismiss",
         }
     }
@@ -259,6 +272,7 @@ fn decide_once(world: &World, machines: &mut Machines, input: &Input, now: i64) 
             let outcome = timer::migrate(&mut desk)?;
             Ok(desk.close(outcome))
         }
+        Input::Import { by, import } => adopt::import(world, machines, by, import, now),
         Input::Person { by, action } => person::decide(world, machines, by, action, now),
     }
 }

@@ -19,7 +19,7 @@ use super::judge::{self, Judgement};
 use super::settle::{self, Stand};
 use super::timer::Layout;
 use super::{
-    Action, DeadTarget, Decision, OpenConflict, Outcome, Undecided, arrive, ask, refuse, refused, release, timer,
+    Action, DeadTarget, Decision, OpenConflict, Outcome, Undecided, adopt, arrive, ask, refuse, refused, release, timer,
 };
 
 pub(super) fn decide(
@@ -37,6 +37,7 @@ pub(super) fn decide(
         Action::DismissWaiting(entity, id) => {
             (dismiss_waiting(world, machines, by, entity, *id, now)?, format!("{id} of {entity}"))
         }
+        Action::Erase(erase) => (adopt::erase(world, machines, by, erase, now)?, erase.entity.to_string()),
         Action::DismissConflict(conflict) => {
             let subject = format!("{} of {}", conflict.id, conflict.event.entity);
             (dismiss_conflict(world, machines, by, conflict, now)?, subject)

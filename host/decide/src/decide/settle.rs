@@ -67,6 +67,11 @@ pub(super) fn settle(
             consume(desk, event, Cause::Ignored, None);
             Outcome::coded(Verdict::Skipped, "configured", format!("`{}` is ignored by configuration", event.kind))
         }
+        Judgement::Erased => {
+            leave(desk, &stand, DeadStatus::Redriven);
+            consume(desk, &bare(event), Cause::Skip, Some("erased".into()));
+            Outcome::coded(Verdict::Skipped, "erased", "its entity was erased")
+        }
         Judgement::IntentDuplicate { differs } => {
             leave(desk, &stand, DeadStatus::Redriven);
             let note = differs.then(|| "differs".to_owned());
@@ -208,7 +213,7 @@ pub(super) fn quarantine(
 ) {
     let id = Ref::of_conflict(&event.key, &event.digest);
     let row = ConflictRow {
-        event: event.clone(),
+        event: if desk.entity.erased { bare(event) } else { event.clone() },
         code,
         message: message.to_owned(),
         copies: 1,
@@ -219,6 +224,11 @@ pub(super) fn quarantine(
     desk.writes.conflicts.insert(id, ConflictWrite::Put(row));
     let text = format!("event `{}` of {}: {message}", event.key.id, event.key.source);
     desk.raise(AlarmKind::Conflict, format!("{} {id}", event.entity), text);
+}
+
+/// What is kept of an event of an erased entity: what names it, and the digests by which copies are known.
+fn bare(event: &Arc<Event>) -> Arc<Event> {
+    Arc::new(Event { data: Arc::from([]), attributes: Default::default(), ..Event::clone(event) })
 }
 
 /// An event that changes no state consumes its version.

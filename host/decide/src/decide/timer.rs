@@ -140,7 +140,8 @@ pub(super) fn migrate(desk: &mut Desk<'_>) -> Result<Outcome, Undecided> {
 /// Migrates if needed and possible. A failure is a dead letter of this entity alone, and blocks it.
 pub(super) fn bring_up_to_date(desk: &mut Desk<'_>) -> Layout {
     let description = desk.machine.graph.description();
-    if desk.entity.state.is_none() || desk.entity.schema == description.schema {
+    // What was erased has no layout to bring up to date.
+    if desk.entity.erased || desk.entity.state.is_none() || desk.entity.schema == description.schema {
         return Layout::Current;
     }
     if !description.reads.contains(&desk.entity.schema) {

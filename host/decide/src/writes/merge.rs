@@ -40,6 +40,7 @@ impl Writes {
         self.outbox.extend(later.outbox);
         self.timers.extend(later.timers);
         self.alarms.extend(later.alarms);
+        self.erased.extend(later.erased);
         self.audit.extend(later.audit);
         for (key, n) in later.counts {
             *self.counts.entry(key).or_default() += n;

@@ -45,6 +45,8 @@ pub struct Writes {
     pub timers: BTreeMap<(EntityId, Arc<str>), TimerWrite>,
     /// Alarms raised or cleared, by kind and subject.
     pub alarms: BTreeMap<(AlarmKind, String), AlarmWrite>,
+    /// Entities whose payloads, texts and data are to be blanked in every row that is kept, after the other rows.
+    pub erased: BTreeSet<EntityId>,
     /// What people did.
     pub audit: Vec<AuditRow>,
     /// First verdicts of deliveries, by source, partition and verdict.

@@ -24,11 +24,15 @@ pub enum Cause {
     Migration,
     /// A person dismissed a conflict at the next version.
     Dismiss,
+    /// Another system handed it over.
+    Import,
+    /// A person had its contents erased.
+    Erase,
 }
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Event,
         Self::Timer,
         Self::Compensation,
@@ -37,6 +41,8 @@ impl Cause {
         Self::IntentDuplicate,
         Self::Migration,
         Self::Dismiss,
+        Self::Import,
+        Self::Erase,
     ];
 
     /// Its name in output and in the store.
@@ -50,6 +56,8 @@ impl Cause {
             Self::IntentDuplicate => "intent-duplicate",
             Self::Migration => "migration",
             Self::Dismiss => "dismiss",
+            Self::Import => "import",
+            Self::Erase => "erase",
         }
     }
 

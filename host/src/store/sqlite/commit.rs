@@ -14,7 +14,7 @@ use super::batch::{Rows, Template};
 use super::codec::{Reader, ordered, unordered};
 use super::failures::{failed, failed_insert, is_unique_violation};
 use super::transaction::{Tx, end};
-use super::{write_effects, write_entities, write_refusals};
+use super::{erase, write_effects, write_entities, write_refusals};
 use crate::store::error::Race;
 use crate::store::{Commit, Fence, Point, Result, StoreError};
 
@@ -66,10 +66,11 @@ async fn write(tx: &mut Tx<'_>, commit: &Commit<'_>) -> Result<()> {
     record_operation(tx, commit).await?;
     check_activations(tx, &commit.activations).await?;
     check_guards(tx, commit).await?;
-    write_entities::write(tx, commit.writes, &commit.guards).await?;
+    write_entities::write(tx, commit).await?;
     tx.reach(Point::MidWrite)?;
     write_refusals::write(tx, commit.writes).await?;
     write_effects::write(tx, commit.writes).await?;
+    erase::blank(tx, &commit.writes.erased).await?;
     write_moves(tx, commit).await
 }
 

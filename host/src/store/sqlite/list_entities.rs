@@ -124,7 +124,7 @@ impl SqliteStore {
     pub(super) async fn read_entity(&self, id: &EntityId) -> Result<Option<EntityDetail>> {
         let mut snapshot = self.snapshot().await?;
         let row = sqlx::query(AssertSqlSafe(format!(
-            "SELECT {COLUMNS}, e.row_version, e.schema, e.data, e.seen, e.pruned_through, e.emitted FROM entities AS e \
+            "SELECT {COLUMNS}, e.row_version, e.schema, e.data, e.seen, e.pruned_through, e.emitted, e.erased FROM entities AS e \
              WHERE e.machine = ?1 AND e.key = ?2 AND {SHOWN}"
         )))
         .bind(id.machine.clone())
@@ -153,6 +153,7 @@ impl SqliteStore {
             seen: read.json::<Vec<String>>()?.into_iter().map(Into::into).collect(),
             pruned_through: read.whole()?,
             emitted: shared(read.json()?),
+            erased: read.flag()?,
             timers,
         }))
     }

@@ -15,7 +15,7 @@ use crate::store::Result;
 pub(super) static ENTITIES: Template = Template::new(
     2,
     &["SELECT e.machine, e.key, e.row_version, e.version, e.revision, e.state, e.entered, e.schema, e.data, e.seen, \
-       e.pruned_through, e.arrivals, e.emitted, e.rules FROM "],
+       e.pruned_through, e.arrivals, e.emitted, e.rules, e.erased FROM "],
     " AS k CROSS JOIN entities AS e ON e.machine = k.column1 AND e.key = k.column2",
 );
 
@@ -111,6 +111,7 @@ fn entity(read: &mut Reader<'_>) -> Result<Entity> {
     entity.arrivals = read.count()?;
     entity.emitted = shared(read.json()?);
     entity.rules = read.digest_opt()?;
+    entity.erased = read.flag()?;
     Ok(entity)
 }
 

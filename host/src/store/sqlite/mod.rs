@@ -13,6 +13,7 @@ mod codec;
 mod commit;
 mod cursor;
 mod due;
+mod erase;
 mod failures;
 mod list_entities;
 mod list_events;
@@ -24,6 +25,7 @@ mod log;
 mod open;
 mod partitions;
 pub(super) mod probe;
+mod prune;
 mod rules;
 mod status;
 #[cfg(test)]
@@ -44,6 +46,7 @@ use tokio::sync::Mutex;
 
 use super::log::{Appended, Log, LogEntry, LogSize, NewEntry};
 use super::registry::{Activation, Registry, RulesRecord, Switch};
+use super::retention::{Base, Horizons, Place, Retention, Step};
 use super::views::*;
 use super::{
     Commit, DueTimer, EarlyDue, Faults, Ownership, Pending, Settled, SourceIdentity, Store, Transaction, Wants,
@@ -176,6 +179,16 @@ impl Registry for SqliteStore {
 
     fn switches<'a>(&'a self, machine: &'a str) -> Pending<'a, Vec<Switch>> {
         Box::pin(self.read_switches(machine))
+    }
+}
+
+impl Retention for SqliteStore {
+    fn prune<'a>(&'a self, horizons: &'a Horizons, from: &'a Place, now: i64) -> Pending<'a, Step> {
+        Box::pin(self.prune_step(horizons, from, now))
+    }
+
+    fn base<'a>(&'a self, id: &'a EntityId) -> Pending<'a, Option<Base>> {
+        Box::pin(self.read_base(id))
     }
 }
 

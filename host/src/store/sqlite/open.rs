@@ -28,6 +28,7 @@ const STATEMENTS: usize = 512;
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "tables", include_str!("../migrations/sqlite/0001_tables.sql")),
     (2, "log", include_str!("../migrations/sqlite/0002_log.sql")),
+    (3, "live", include_str!("../migrations/sqlite/0003_live.sql")),
 ];
 
 /// The file that a URL names.
@@ -53,6 +54,9 @@ impl SqliteStore {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
+            // What is replaced or removed is overwritten, always: an erasure comes long after entities' older data was
+            // freed. It costs writes only where values larger than a page are freed.
+            .pragma("secure_delete", "on")
             .pragma("temp_store", "memory")
             .pragma("cache_size", "-65536")
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use seqgate_decide::ids::EntityId;
 use seqgate_decide::world::Entity;
 use seqgate_decide::writes::{HistoryRow, InboxRow, InboxWrite, Writes};
 
@@ -10,16 +9,17 @@ use super::batch::{Rows, Template};
 use super::codec::{EVENT, EVENT_COLUMNS};
 use super::failures::{failed, failed_insert};
 use super::transaction::Tx;
-use crate::store::Result;
+use crate::store::{Commit, Result};
 
 pub(super) static ENTITIES: Template = Template::new(
-    14,
+    15,
     &["INSERT INTO entities (machine, key, row_version, version, revision, state, entered, schema, data, seen, \
-       pruned_through, arrivals, emitted, rules) SELECT * FROM "],
+       pruned_through, arrivals, emitted, rules, erased) SELECT * FROM "],
     " WHERE column1 IS NOT NULL ON CONFLICT (machine, key) DO UPDATE SET row_version = excluded.row_version, \
      version = excluded.version, revision = excluded.revision, state = excluded.state, entered = excluded.entered, \
      schema = excluded.schema, data = excluded.data, seen = excluded.seen, pruned_through = excluded.pruned_through, \
-     arrivals = excluded.arrivals, emitted = excluded.emitted, rules = excluded.rules",
+     arrivals = excluded.arrivals, emitted = excluded.emitted, rules = excluded.rules, \
+     erased = excluded.erased",
 );
 
 /// Version and pruned_through 0, in the form of codec's `ordered`.
@@ -62,12 +62,13 @@ pub(super) static INBOX_AGAIN: Template = Template::new(
 );
 
 static INTENTS: Template = Template::new(
-    5,
-    &["INSERT INTO intents (intent, machine, key, type, data_digest) SELECT * FROM "],
+    6,
+    &["INSERT INTO intents (intent, machine, key, type, data_digest, taken) SELECT * FROM "],
     " WHERE column1 IS NOT NULL",
 );
 
-pub(super) async fn write(tx: &mut Tx<'_>, writes: &Writes, guards: &BTreeMap<EntityId, u64>) -> Result<()> {
+pub(super) async fn write(tx: &mut Tx<'_>, commit: &Commit<'_>) -> Result<()> {
+    let (writes, guards) = (commit.writes, &commit.guards);
     let mut rows = Rows::of(&ENTITIES);
     for (id, entity) in &writes.entities {
         push_entity(&mut rows, entity, guards.get(id).copied().unwrap_or(entity.row_version));
@@ -86,7 +87,12 @@ pub(super) async fn write(tx: &mut Tx<'_>, writes: &Writes, guards: &BTreeMap<En
     write_inbox(tx, writes).await?;
     let mut rows = Rows::of(&INTENTS);
     for ((machine, intent), taken) in &writes.intents {
-        rows.name(intent).name(machine).bytes(&taken.entity.key).name(&taken.kind).digest(&taken.data_digest);
+        rows.name(intent)
+            .name(machine)
+            .bytes(&taken.entity.key)
+            .name(&taken.kind)
+            .digest(&taken.data_digest)
+            .int(commit.at);
     }
     tx.execute(&INTENTS, rows, failed_insert("intents")).await.map(drop)
 }
@@ -106,7 +112,8 @@ fn push_entity(rows: &mut Rows, entity: &Entity, guard: u64) {
         .whole(entity.pruned_through)
         .count(entity.arrivals)
         .json(&emitted, emitted.is_empty())
-        .digest_opt(entity.rules.as_ref());
+        .digest_opt(entity.rules.as_ref())
+        .int(entity.erased.into());
 }
 
 fn push_history(rows: &mut Rows, row: &HistoryRow) {

@@ -88,6 +88,8 @@ pub struct EntityDetail {
     pub seen: BTreeSet<Arc<str>>,
     /// Only at or below it was history pruned.
     pub pruned_through: u64,
+    /// A person had its contents erased.
+    pub erased: bool,
     /// Messages sent under its own key, by topic.
     pub emitted: BTreeMap<Arc<str>, u64>,
     /// Pending timers by name, with due times.

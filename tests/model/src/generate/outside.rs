@@ -9,8 +9,8 @@ use rand::seq::IndexedRandom;
 
 use super::World;
 use crate::{
-    Decision, Delivery, EntityId, LetterKind, LetterStatus, LetterSubject, Observed, Ordering, PersonStep, Policy,
-    Reason, Step, TimerRules,
+    Decision, Delivery, EntityId, ImportStep, LetterKind, LetterStatus, LetterSubject, Observed, Ordering, PersonStep,
+    Policy, Reason, Step, TimerRules,
 };
 
 const DAY: i64 = 86_400_000;
@@ -22,7 +22,11 @@ impl World {
         if self.rng.random_bool(0.15) && self.timer(&observed) {
             return;
         }
-        let decision = match self.rng.random_range(0..12) {
+        if self.rng.random_bool(0.08) && self.import(&observed) {
+            return;
+        }
+        let decision = match self.rng.random_range(0..13) {
+            12 => self.erase(),
             0..8 => self.about_letter(&observed),
             8..10 => self.dismiss_deferred(&observed),
             _ => self.dismiss_conflict(&observed),
@@ -30,6 +34,40 @@ impl World {
         let Some(decision) = decision else { return };
         let (actor, reason) = ("ada".to_owned(), "looked into it".to_owned());
         self.push(Step::Person(PersonStep { actor, reason, now: self.clock, decision }));
+    }
+
+    /// An entity that another system has had so far, mostly one that is not there yet; now and then it does not fit.
+    fn import(&mut self, observed: &Observed) -> bool {
+        let new = self.rng.random_bool(0.8);
+        let fits = |id: &&EntityId| id.machine != "subscriptions" && (!new || !observed.entities.contains_key(id));
+        let all: Vec<EntityId> = self.lives.iter().map(|l| &l.entity).filter(fits).cloned().collect();
+        let Some(entity) = all.choose(&mut self.rng).cloned() else { return false };
+        let order = (&["pending", "paid", "shipped", "cancelled"][..], r#"{"total":"1999","currency":"EUR"}"#);
+        let account = (&["open", "frozen", "closed"][..], r#"{"currency":"EUR","balance":"120"}"#);
+        let (states, data) = if entity.machine == "orders" { order } else { account };
+        let state = match self.rng.random_range(0..20) {
+            0 => "nowhere",
+            _ => states.choose(&mut self.rng).copied().unwrap_or("nowhere"),
+        };
+        // What was paid is what can be refunded.
+        let paid = matches!(state, "paid" | "shipped");
+        let data = if paid { r#"{"total":"1999","currency":"EUR","paid":"1999"}"# } else { data };
+        let version = self.rng.random_range(0..6);
+        let seen = if self.rng.random_bool(0.3) { vec!["order.created".to_owned()] } else { vec![] };
+        let mut timers = std::collections::BTreeMap::new();
+        if entity.machine == "orders" && self.rng.random_bool(0.3) {
+            timers.insert("payment-timeout".to_owned(), self.clock + self.rng.random_range(0..DAY));
+        }
+        let schema = self.oracle.schema(&entity.machine);
+        let (state, data, now) = (state.to_owned(), data.as_bytes().to_vec(), self.clock);
+        self.push(Step::Import(ImportStep { entity, version, state, schema, data, seen, timers, now }));
+        true
+    }
+
+    /// Any entity, mostly whatever its state.
+    fn erase(&mut self) -> Option<Decision> {
+        let live = self.rng.random_bool(0.6);
+        self.lives.choose(&mut self.rng).map(|l| Decision::Erase(l.entity.clone(), live))
     }
 
     /// A pending timer's time comes; sometimes its entity is not free, sometimes it is too early.

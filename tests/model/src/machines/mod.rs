@@ -97,6 +97,11 @@ impl Machine {
         self.edges.iter().any(|e| e.1 == Trigger::Event(kind))
     }
 
+    /// A state that something leads to.
+    pub(crate) fn has(&self, state: &str) -> bool {
+        self.edges.iter().any(|e| e.2 == state)
+    }
+
     /// A state that something may leave.
     pub(crate) fn is_live(&self, state: &str) -> bool {
         self.live.contains(&state)

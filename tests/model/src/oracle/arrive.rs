@@ -113,6 +113,7 @@ impl Oracle {
             let first = match self.consumed(id, at) {
                 Some(row) if self.same_content(row, event) => First::Duplicate,
                 Some(_) => First::Conflict(ConflictReason::Version),
+                None if at <= self.view(id).imported => First::Duplicate,
                 None => First::Stale,
             };
             return self.step("3", first);
@@ -141,6 +142,7 @@ impl Oracle {
         if at == now {
             let first = match self.consumed(id, at) {
                 Some(row) if self.same_content(row, event) => First::Duplicate,
+                None if at <= self.view(id).imported => First::Duplicate,
                 _ => First::Conflict(ConflictReason::Version),
             };
             return self.step("3", first);

@@ -97,6 +97,9 @@ impl Oracle {
 
     /// True where it was migrated, false where the rules refused, none where there was nothing to migrate from.
     pub(super) fn migrate(&mut self, id: &EntityId) -> Option<bool> {
+        if self.view(id).erased {
+            return None;
+        }
         let rules = &self.rules[&id.machine];
         let has = self.view(id).schema.filter(|s| *s != rules.schema && rules.reads.contains(s));
         has?;

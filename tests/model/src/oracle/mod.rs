@@ -3,8 +3,9 @@
 //! The oracle keeps lists: of each entity's changes, of deliveries with their present verdict, of waiting events, dead
 //! letters and conflicts. Whatever else is asked (a state, a version, who holds an idempotency key) is worked out from
 //! those lists each time. A job a file: `view` folds an entity, `arrive` is what each ordering asks of a new event, `take`
-//! is steps 7 to 10 of R3, `rules` their last question, `release` lets waiting events go, `person` and `input` are what comes from outside the sources.
+//! is steps 7 to 10 of R3, `rules` their last question, `release` lets waiting events go, `adopt` is import and erasing, `person` and `input` are what comes from outside the sources.
 
+mod adopt;
 mod arrive;
 mod ask;
 mod input;
@@ -152,19 +153,22 @@ impl Oracle {
                 Step::Deadline { now } => self.deadline(*now, only.as_ref()),
                 other => panic!("step {i} is no deadline: {other:?}"),
             },
-            Act::Repair(i) | Act::Timer(i) | Act::Person(i) | Act::Rules(i) | Act::Migrate(i) => match step(*i) {
-                Step::Repair(delivery) => self.repair(delivery),
-                Step::Timer { entity, name, now } => self.timer(entity, name, *now),
-                Step::Person(person) => self.person(person),
-                Step::Migrate { entity } => self.migrate_input(entity),
-                Step::Rules { machine, schema, reads, refuses, timers } => {
-                    let now = InForce { schema: *schema, reads: reads.clone(), refuses: *refuses, timers: *timers };
-                    self.coverage.hit("input", "rules");
-                    self.rules.insert(machine.clone(), now);
-                    Outcome::Done
+            Act::Repair(i) | Act::Timer(i) | Act::Person(i) | Act::Rules(i) | Act::Migrate(i) | Act::Import(i) => {
+                match step(*i) {
+                    Step::Repair(delivery) => self.repair(delivery),
+                    Step::Timer { entity, name, now } => self.timer(entity, name, *now),
+                    Step::Person(person) => self.person(person),
+                    Step::Migrate { entity } => self.migrate_input(entity),
+                    Step::Import(import) => self.import(import),
+                    Step::Rules { machine, schema, reads, refuses, timers } => {
+                        let now = InForce { schema: *schema, reads: reads.clone(), refuses: *refuses, timers: *timers };
+                        self.coverage.hit("input", "rules");
+                        self.rules.insert(machine.clone(), now);
+                        Outcome::Done
+                    }
+                    other => panic!("step {i} is none of an act's: {other:?}"),
                 }
-                other => panic!("step {i} is none of an act's: {other:?}"),
-            },
+            }
         }
     }
 
@@ -233,9 +237,9 @@ impl Oracle {
         self.tally[tally].verdict = Verdict::Malformed;
         let numbered = |e: &&EntityId| matches!(self.ordering(&e.machine), Ordering::Causal | Ordering::Arrival);
         let entity = entity.filter(numbered).cloned();
-        let skip = entity
-            .as_ref()
-            .is_some_and(|e| !self.blocked(e) && self.setup.machines[&e.machine].on_malformed == Policy::Skip);
+        let skip = entity.as_ref().is_some_and(|e| {
+            !self.blocked(e) && (self.view(e).erased || self.setup.machines[&e.machine].on_malformed == Policy::Skip)
+        });
         self.letters.push(Letter {
             subject: LetterSubject::Envelope {
                 source: delivery.source.clone(),

@@ -19,6 +19,7 @@ impl Oracle {
             Decision::Replace(id, _, event) => ("replace", self.replace(id, event, step.now)),
             Decision::DismissDeferred(id) => ("dismiss deferred", self.dismiss_deferred(id)),
             Decision::DismissConflict(id) => ("dismiss conflict", self.dismiss_conflict(id)),
+            Decision::Erase(id, live) => ("erase", self.erase(id, *live)),
         };
         let (outcome, word) = if done.is_some() { (Outcome::Done, "done") } else { (Outcome::Refused, "refused") };
         self.coverage.hit("person", &format!("{what} {word}"));

@@ -26,7 +26,7 @@ impl Oracle {
             let now = self.view(id).version;
             if let Some(over) = self.lowest(id, |w| predecessor(&w.item.event) < now) {
                 let w = self.pull(over);
-                self.pass_over(w, now);
+                self.pass_over(id, w, now);
                 continue;
             }
             let Some(next) = self.lowest(id, |w| predecessor(&w.item.event) == now) else {
@@ -41,8 +41,11 @@ impl Oracle {
     }
 
     /// A waiting event that a jump passed over: stale; where only its predecessor was, a fork.
-    fn pass_over(&mut self, w: Waiter, now: u64) {
-        if version(&w.item.event) <= now {
+    fn pass_over(&mut self, id: &EntityId, w: Waiter, now: u64) {
+        if version(&w.item.event) <= self.view(id).imported {
+            self.coverage.hit("passed over", "duplicate");
+            self.verdict(&w.item, Verdict::Duplicate);
+        } else if version(&w.item.event) <= now {
             self.coverage.hit("passed over", "stale");
             self.verdict(&w.item, Verdict::Stale);
         } else {

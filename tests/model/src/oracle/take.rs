@@ -15,6 +15,7 @@ pub(super) struct Taken {
 
 /// What steps 7 to 10 say, before anything is written.
 pub(super) enum Plan {
+    Erased,
     Ignore,
     IntentDuplicate,
     IntentConflict,
@@ -31,6 +32,9 @@ impl Oracle {
         let setup = &self.setup.machines[&id.machine];
         let view = self.view(&id);
         let rules = machine(&id.machine);
+        if view.erased {
+            return (false, Plan::Erased);
+        }
         if setup.ignore.contains(&event.kind) {
             return (false, Plan::Ignore);
         }
@@ -76,6 +80,10 @@ impl Oracle {
         }
         self.coverage.hit("step", plan.step());
         let (verdict, reason) = match plan {
+            Plan::Erased => {
+                self.change(&id, Cause::Skip, Some(&item.event), None);
+                (Verdict::Skipped, None)
+            }
             Plan::Ignore => {
                 self.change(&id, Cause::Ignored, Some(&item.event), None);
                 (Verdict::Skipped, None)
@@ -196,6 +204,7 @@ impl Plan {
     /// The step of R3 that decided.
     fn step(&self) -> &'static str {
         match self {
+            Plan::Erased => "erased",
             Plan::Ignore => "7",
             Plan::IntentDuplicate | Plan::IntentConflict => "8",
             Plan::Wait(Reason::Dependency, _) => "9",

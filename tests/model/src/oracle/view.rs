@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Letter, Oracle, Waiter};
+use crate::facts;
 use crate::machines::{Effect, Facts, Move, machine};
-use crate::{Dependency, EntityId, Event, LetterKind, LetterStatus, MessageView, Ordering, Reason, Target};
+use crate::{Dependency, EntityId, Event, ImportStep, LetterKind, LetterStatus, MessageView, Ordering, Reason, Target};
 
 /// Why an entity changed. Every one of these but the last adds exactly 1 to the revision (R5).
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,8 @@ pub(super) enum Cause {
     Dismiss,
     Timer(String),
     Migration,
+    Import(Box<ImportStep>),
+    Erase,
     /// A timer that was ignored or faulted is gone: no revision (R6).
     TimerGone(String),
 }
@@ -42,6 +45,9 @@ pub(super) struct View {
     pub(super) timers: BTreeMap<String, i64>,
     pub(super) seen: BTreeSet<String>,
     pub(super) schema: Option<u32>,
+    /// Up to here, the history of another system.
+    pub(super) imported: u64,
+    pub(super) erased: bool,
     pub(super) messages: Vec<MessageView>,
 }
 
@@ -82,6 +88,15 @@ impl View {
             view.revision += 1;
             view.version = change.numbers(ordering, view.version);
             view.schema = change.schema.or(view.schema);
+            match &change.cause {
+                Cause::Import(import) => view.import(&id.machine, import),
+                Cause::Erase => {
+                    view.erased = true;
+                    view.facts.clear();
+                    view.timers.clear();
+                }
+                _ => {}
+            }
             if let (Cause::Event, Some(event)) = (&change.cause, &change.event) {
                 view.seen.insert(event.kind.clone());
             }
@@ -90,6 +105,15 @@ impl View {
             }
         }
         view
+    }
+
+    fn import(&mut self, machine: &str, import: &ImportStep) {
+        (self.version, self.imported) = (import.version, import.version);
+        self.state = Some(import.state.clone());
+        self.facts = facts(machine, &import.data);
+        self.schema = Some(import.schema);
+        self.seen.extend(import.seen.iter().cloned());
+        self.timers.clone_from(&import.timers);
     }
 
     fn step(&mut self, id: &EntityId, step: &Move, time: i64) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may stop where it is wrong")]
 
+mod adopt;
 mod batches;
 mod orderings;
 mod persons;

@@ -7,6 +7,7 @@ mod kills;
 mod lists;
 mod opening;
 mod plans;
+mod prune;
 mod registry;
 mod round_trip;
 mod statements;
