@@ -50,7 +50,7 @@ impl Appender {
                     None => return,
                 },
                 () = tokio::time::sleep_until(prune_at), if self.prune => {
-                    self.prune().await;
+                    self.prune(self.full()).await;
                     prune_at = Instant::now() + PRUNE;
                     continue;
                 }
@@ -66,7 +66,7 @@ impl Appender {
             }
             self.write(jobs).await;
             if self.prune && prune_at < Instant::now() {
-                self.prune().await;
+                self.prune(self.full()).await;
                 prune_at = Instant::now() + PRUNE;
             }
         }
@@ -108,7 +108,11 @@ impl Appender {
                     self.grown.send_modify(|n| *n = n.wrapping_add(1));
                     return Ok(offsets);
                 }
-                Ok(Appended::Full(_)) if self.prune && !std::mem::replace(&mut pruned, true) => self.prune().await,
+                Ok(Appended::Full(_)) if self.prune && !std::mem::replace(&mut pruned, true) => {
+                    // What is decided makes room for these, whatever its age.
+                    let wanted = entries.iter().map(NewEntry::size).sum();
+                    self.prune(self.config.max_size.saturating_sub(wanted)).await;
+                }
                 Ok(Appended::Full(size)) => {
                     return Err(Refusal::Full { source_name: source.clone(), size, most: self.config.max_size });
                 }
@@ -124,13 +128,13 @@ impl Appender {
         }
     }
 
-    /// Removes what may go, in short transactions.
-    async fn prune(&self) {
+    /// Removes what may go, in short transactions; whatever its age while the log holds more than `most` bytes.
+    async fn prune(&self, most: u64) {
         let retention = i64::try_from(self.config.retention.as_millis()).unwrap_or(i64::MAX);
         let before = self.clock.now().saturating_sub(retention);
         let mut gone = 0;
         loop {
-            match self.store.prune_log(&self.config.name, before, self.full()).await {
+            match self.store.prune_log(&self.config.name, before, most).await {
                 Ok(0) => break,
                 Ok(n) => gone += n,
                 Err(error) => return self.not_pruned(&error),
