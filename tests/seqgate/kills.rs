@@ -101,26 +101,25 @@ fn at_random_moments_in_one_partition() {
     tables.sound();
 }
 
-#[test]
-fn at_random_moments_behind_the_ingest() {
-    let stream = stream(SEED + 3, 200);
-    let (undisturbed, killed) = (ingested(&stream, 4), ingested(&stream, 4));
+/// One runs undisturbed, the other is killed again and again.
+#[track_caller]
+fn comes_to_the_same(stream: &Stream, undisturbed: &Site, killed: &Site) {
     undisturbed.run();
-    kill_at_random(&killed, stream.lines.len() as u64);
-    let (undisturbed, killed) = (tables::of(&undisturbed, &stream), tables::of(&killed, &stream));
+    kill_at_random(killed, stream.lines.len() as u64);
+    let (undisturbed, killed) = (tables::of(undisturbed, stream), tables::of(killed, stream));
     agree(&undisturbed.observed, &killed);
     killed.sound();
     undisturbed.same_history(&killed);
 }
 
 #[test]
+fn at_random_moments_behind_the_ingest() {
+    let stream = stream(SEED + 3, 200);
+    comes_to_the_same(&stream, &ingested(&stream, 4), &ingested(&stream, 4));
+}
+
+#[test]
 fn at_random_moments_in_four_partitions() {
     let stream = stream(SEED + 2, 200);
-    let (undisturbed, killed) = (site(&stream, 4), site(&stream, 4));
-    undisturbed.run();
-    kill_at_random(&killed, stream.lines.len() as u64);
-    let (undisturbed, killed) = (tables::of(&undisturbed, &stream), tables::of(&killed, &stream));
-    agree(&undisturbed.observed, &killed);
-    killed.sound();
-    undisturbed.same_history(&killed);
+    comes_to_the_same(&stream, &site(&stream, 4), &site(&stream, 4));
 }

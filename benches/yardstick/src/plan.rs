@@ -1,6 +1,6 @@
 //! The rows that the program wrote, cut into transactions again.
 //!
-//! A [`Plan`] says which transaction writes what, for any cut of the deliveries: one by one (the hand-written consumer) or in
+//! A `Plan` says which transaction writes what, for any cut of the deliveries: one by one (the hand-written consumer) or in
 //! batches (the bulk limit). It follows from the rows alone: an entity's history has consecutive revisions, so an event that
 //! comes before its turn waits, and its turn comes when the revision before it is there. No rule of a machine is asked.
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::lines::{Delivery, EventKey};
 
-/// What the rows say, by their numbers. A row of another table that a change brought along is [`Brought`].
+/// What the rows say, by their numbers. A row of another table that a change brought along is `Brought`.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// Changes, in the order of (entity, revision).

@@ -18,7 +18,7 @@ pub const MAX_FUNCTION: usize = 128 << 10;
 pub const MAX_LOCALS: usize = 5_000;
 /// The deepest nesting of blocks.
 pub const MAX_NESTING: usize = 1_000;
-/// The most merges of one function: its local variables times its blocks, where a loop counts as [`LOOP`] blocks.
+/// The most merges of one function: its local variables times its blocks, where a loop counts as 32 blocks.
 pub const MAX_MERGES: usize = 500_000;
 /// The most merges of all functions together, which is about what honest rules of the largest size have.
 pub const MAX_ALL_MERGES: usize = 6_000_000;

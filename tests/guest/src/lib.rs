@@ -172,7 +172,7 @@ pub fn edge(origin: Origin, trigger: Trigger, target: &str) -> Edge {
     Edge { origin, trigger, target: target.into() }
 }
 
-/// A guest's constants, from [`DATA`] on.
+/// A guest's constants, from `DATA` on.
 pub struct Memory(Vec<u8>);
 
 impl Memory {

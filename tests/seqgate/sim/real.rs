@@ -74,6 +74,9 @@ pub async fn run_history(history: &History, way: Way, faults: Faults) -> RealRun
     assert_eq!(ready, [], "left ready");
     let observed = real.observed().await;
     real.engine.store.close().await.unwrap();
+    if let Some(log) = &real.log {
+        log.close().await.unwrap();
+    }
     let acts = std::mem::take(&mut *real.acts.lock().unwrap());
     RealRun { acts, observed, redone: real.redone, swept: real.swept }
 }
@@ -83,6 +86,8 @@ struct Real<'h> {
     faults: Faults,
     folder: PathBuf,
     way: Way,
+    /// The store as the ingest has it: beside the engine's, over its restarts, and without faults.
+    log: Option<Arc<dyn Store>>,
     config: Config,
     engine: Engine,
     machines: Machines,
@@ -111,11 +116,16 @@ impl<'h> Real<'h> {
         }
         let engine = engine(&config, clock.clone(), observer, faults.clone()).await;
         let machines = engine.machines().await.unwrap();
+        let log = match way {
+            Way::Files => None,
+            Way::Logs => Some(store::open(&config.store_url, store::Settings::default()).await.unwrap()),
+        };
         Self {
             history,
             faults,
             folder: folder.to_owned(),
             way,
+            log,
             config,
             engine,
             machines,
@@ -214,17 +224,16 @@ impl<'h> Real<'h> {
             SourceConfig::Embedded(embedded) if *embedded.name == *d.source => Some(embedded.clone()),
             _ => None,
         });
-        let calm = store::open(&self.config.store_url, store::Settings::default()).await.unwrap();
+        let calm = self.log.clone().expect("this way has a log");
         let directory = seqgate::runner::run::directory(&self.engine.setups);
         let (ingest, task) =
-            Ingest::start(embedded.unwrap(), calm.clone(), self.clock.clone(), directory, Limits::default(), false)
+            Ingest::start(embedded.unwrap(), calm, self.clock.clone(), directory, Limits::default(), false)
                 .await
                 .unwrap();
         let (taken, _) = ingest.take_lines(vec![d.bytes.clone()]).await.unwrap();
         assert_eq!((taken[0].partition, taken[0].offset), (d.partition, d.position));
         drop(ingest);
         task.await.unwrap();
-        calm.close().await.unwrap();
     }
 
     fn by_the_clock(&self, d: &Delivery) -> bool {
